@@ -1,0 +1,350 @@
+//! The attempt loop of one request as a state machine without a socket
+//! (routing 7.1, 7.3, 7.6, 7.8; decisions 7, 9b, 9c, 12c, 26a).
+//!
+//! It is told how each attempt ended and says what to do next; `relay` only obeys.
+//! A failure at provider level defers the target's other connections behind the
+//! other targets: asking them first would cost time and prove nothing new.
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Refusal;
+use crate::dice::Dice;
+use crate::ids::{ConnectionId, ProviderId};
+use crate::plan::{Plan, Planned};
+use crate::time::Millis;
+use crate::verdict::{BreakerMark, Failure, Then};
+
+/// Dispatches of one request over all targets and retries (routing 7.8).
+pub const MAX_DISPATCHES: usize = 30;
+
+/// A stated wait up to this long takes the place of the retry delay (decision 26a), ms.
+const LONGEST_STATED_WAIT_MS: Millis = 10_000;
+
+/// How the loop behaves for one combo (routing 1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptSettings {
+    /// Same-target retries of the last eligible target.
+    pub max_retries: u32,
+    /// Pause before such a retry, ms.
+    pub retry_delay_ms: Millis,
+    /// Pause before the next target after 502, 503 or 504, ms.
+    pub fallback_delay_ms: Millis,
+    /// Limit of one target, ms; 0: the limits of the service (decision 9).
+    pub target_timeout_ms: Millis,
+    /// The next target goes before a retry (decision 26a).
+    pub failover_before_retry: bool,
+}
+
+impl AttemptSettings {
+    /// Without a combo every connection is tried once (decision 9c).
+    pub fn direct() -> Self {
+        Self { max_retries: 0, ..Self::default() }
+    }
+}
+
+impl Default for AttemptSettings {
+    fn default() -> Self {
+        Self {
+            max_retries: 1,
+            retry_delay_ms: 2_000,
+            fallback_delay_ms: 0,
+            target_timeout_ms: 0,
+            failover_before_retry: true,
+        }
+    }
+}
+
+/// What the request does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Try this target (an index of the plan) after a pause of so many ms. When `retry` is set, the
+    /// failed attempt is not settled: only its retry is (decision 9c).
+    Try {
+        /// Index of the plan's target.
+        target: usize,
+        /// Pause before it, ms.
+        wait_ms: Millis,
+        /// The same target again.
+        retry: bool,
+    },
+    /// Give the client this attempt's own answer (an index of `failures`).
+    Stop(usize),
+    /// Nothing is left to try.
+    Exhausted,
+    /// The 31st dispatch (routing 7.8).
+    TooMany,
+}
+
+/// One failed attempt, as the last answer is made from it.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// Index of the plan's target.
+    pub target: usize,
+    /// What was concluded.
+    pub failure: Failure,
+    /// The upstream gave a status and body of its own.
+    pub answered: bool,
+}
+
+/// A target whose owner said no after the plan was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused {
+    /// Index of the plan's target.
+    pub target: usize,
+    /// The owner's words.
+    pub refusal: Refusal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Row {
+    Fresh,
+    Deferred,
+    Spent,
+}
+
+#[derive(Clone, Debug)]
+struct Key {
+    step: usize,
+    provider: ProviderId,
+    connection: ConnectionId,
+    pinned: bool,
+}
+
+/// The loop.
+#[derive(Clone, Debug)]
+pub struct Attempts {
+    settings: AttemptSettings,
+    combo: bool,
+    keys: Vec<Key>,
+    rows: Vec<Row>,
+    dispatched: usize,
+    retries: u32,
+    counted: Vec<ProviderId>,
+    failures: Vec<Failed>,
+    refusals: Vec<Refused>,
+}
+
+impl Attempts {
+    /// The loop over a plan's targets.
+    pub fn new(plan: &Plan) -> Self {
+        Self {
+            settings: plan.attempts,
+            combo: plan.combo.is_some(),
+            keys: plan.targets.iter().map(Key::of).collect(),
+            rows: vec![Row::Fresh; plan.targets.len()],
+            dispatched: 0,
+            retries: 0,
+            counted: Vec::new(),
+            failures: Vec::new(),
+            refusals: Vec::new(),
+        }
+    }
+
+    /// The first target.
+    pub fn first(&self) -> Next {
+        self.next_row().map_or(Next::Exhausted, |target| self.go(target, 0, false))
+    }
+
+    /// A request is about to leave for a target.
+    pub fn dispatch(&mut self, target: usize) {
+        self.dispatched += 1;
+        self.rows[target] = Row::Spent;
+    }
+
+    /// Whether another target could still be tried (decisions 3a, 5a).
+    pub fn others_left(&self, target: usize) -> bool {
+        self.rows.iter().enumerate().any(|(index, row)| index != target && *row != Row::Spent)
+    }
+
+    /// An owner refused the target: the next one.
+    pub fn refused(&mut self, target: usize, refusal: Refusal) -> Next {
+        self.rows[target] = Row::Spent;
+        self.refusals.push(Refused { target, refusal });
+        self.next_row().map_or(Next::Exhausted, |target| self.go(target, 0, false))
+    }
+
+    /// An attempt failed. `probe`: it held a probe of a half-open breaker and is settled whatever follows.
+    pub fn failed(&mut self, failed: Failed, probe: bool, dice: &mut dyn Dice) -> Next {
+        let (target, failure) = (failed.target, failed.failure.clone());
+        self.failures.push(failed);
+        if failure.then == Then::Stop {
+            return Next::Stop(self.failures.len() - 1);
+        }
+        self.exhaust(target, &failure);
+        let retry = self.retry_wait(&failure, probe, dice);
+        if !self.settings.failover_before_retry
+            && let Some(wait_ms) = retry
+        {
+            return self.again(target, wait_ms);
+        }
+        match (self.next_row(), retry) {
+            (Some(next), _) => self.go(next, self.pause(&failure), false),
+            (None, Some(wait_ms)) => self.again(target, wait_ms),
+            (None, None) => Next::Exhausted,
+        }
+    }
+
+    /// Whether this attempt's outcome counts on its provider's breaker: the first of the request
+    /// does, a probe always does (decision 7).
+    pub fn counts(&mut self, target: usize, probe: bool) -> bool {
+        let provider = &self.keys[target].provider;
+        let first = !self.counted.contains(provider);
+        if first {
+            self.counted.push(provider.clone());
+        }
+        first || probe
+    }
+
+    /// Requests sent so far.
+    pub fn dispatched(&self) -> usize {
+        self.dispatched
+    }
+
+    /// Failed attempts, oldest first.
+    pub fn failures(&self) -> &[Failed] {
+        &self.failures
+    }
+
+    /// Refusals after the plan was made.
+    pub fn refusals(&self) -> &[Refused] {
+        &self.refusals
+    }
+
+    /// What the client gets when all attempts failed (decision 9b).
+    pub fn last_answer(&self) -> LastAnswer {
+        last_answer(&self.failures, self.combo)
+    }
+
+    fn next_row(&self) -> Option<usize> {
+        let first = |wanted: Row| self.rows.iter().position(|row| *row == wanted);
+        first(Row::Fresh).or_else(|| first(Row::Deferred))
+    }
+
+    fn go(&self, target: usize, wait_ms: Millis, retry: bool) -> Next {
+        match self.dispatched < MAX_DISPATCHES {
+            true => Next::Try { target, wait_ms, retry },
+            false => Next::TooMany,
+        }
+    }
+
+    fn again(&mut self, target: usize, wait_ms: Millis) -> Next {
+        self.retries += 1;
+        self.go(target, wait_ms, true)
+    }
+
+    /// Routing 7.3, 7.5: what else of the plan this failure rules out or puts last.
+    fn exhaust(&mut self, target: usize, failure: &Failure) {
+        let failed = self.keys[target].clone();
+        let account = matches!(failure.status, 401..=403 | 408 | 500..=504 | 524);
+        let provider_level = matches!(failure.breaker, BreakerMark::Counts(_));
+        for (key, row) in self.keys.iter().zip(&mut self.rows) {
+            if *row == Row::Spent {
+                continue;
+            }
+            if account && key.pinned && key.connection == failed.connection {
+                *row = Row::Spent;
+            } else if provider_level && key.step == failed.step {
+                *row = Row::Deferred;
+            }
+        }
+    }
+
+    /// The pause before a same-target retry, if one is allowed now (routing 7.6, decisions 12c, 26a).
+    fn retry_wait(&self, failure: &Failure, probe: bool, dice: &mut dyn Dice) -> Option<Millis> {
+        if probe {
+            return None;
+        }
+        match failure.then {
+            Then::NextOrRetry if self.combo && self.retries < self.settings.max_retries => {
+                match failure.hint.map(|hint| hint.wait_ms) {
+                    Some(wait) => (wait <= LONGEST_STATED_WAIT_MS).then_some(wait),
+                    None => Some(jittered(self.settings.retry_delay_ms, dice)),
+                }
+            }
+            Then::NextOrOnce if self.retries == 0 => Some(500 + (dice.unit() * 500.0) as Millis),
+            _ => None,
+        }
+    }
+
+    /// Routing 7.12: the pause before the next target.
+    fn pause(&self, failure: &Failure) -> Millis {
+        match failure.status {
+            502..=504 => self.settings.fallback_delay_ms,
+            _ => 0,
+        }
+    }
+}
+
+impl Key {
+    fn of(target: &Planned) -> Self {
+        Self {
+            step: target.step,
+            provider: target.provider.clone(),
+            connection: target.connection.clone(),
+            pinned: target.pinned,
+        }
+    }
+}
+
+/// Up to a quarter longer, never shorter.
+fn jittered(delay_ms: Millis, dice: &mut dyn Dice) -> Millis {
+    delay_ms + (delay_ms as f64 * 0.25 * dice.unit()) as Millis
+}
+
+/// What the client gets when all attempts failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastAnswer {
+    /// The last upstream status and body (an index of `failures`).
+    Upstream(usize),
+    /// An upstream 401: our account's key is refused, not the client's.
+    AuthFailed,
+    /// An upstream 402: our account is out of credit.
+    CreditsExhausted,
+    /// A body of ours with this status: mixed failures, or no upstream status at all.
+    Ours(u16),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Auth,
+    RateLimit,
+    Timeout,
+    Provider,
+    Model,
+}
+
+impl Family {
+    fn of(status: u16) -> Self {
+        match status {
+            401 | 403 => Self::Auth,
+            429 => Self::RateLimit,
+            408 | 499 => Self::Timeout,
+            500.. => Self::Provider,
+            _ => Self::Model,
+        }
+    }
+}
+
+/// Decision 9b and routing 9.6, for a request whose attempts all failed.
+fn last_answer(failures: &[Failed], combo: bool) -> LastAnswer {
+    let Some(last) = failures.last() else {
+        return LastAnswer::Ours(503);
+    };
+    let families: Vec<Family> = failures.iter().map(|failed| Family::of(failed.failure.status)).collect();
+    let alike = families.windows(2).all(|pair| pair[0] == pair[1]);
+    if combo && !alike {
+        let timeout = families.contains(&Family::Timeout);
+        return LastAnswer::Ours(if timeout { 504 } else { 502 });
+    }
+    match failures.iter().rposition(|failed| failed.answered) {
+        Some(index) => match failures[index].failure.status {
+            401 => LastAnswer::AuthFailed,
+            402 => LastAnswer::CreditsExhausted,
+            _ => LastAnswer::Upstream(index),
+        },
+        None => LastAnswer::Ours(last.failure.status),
+    }
+}
+
+#[cfg(test)]
+mod tests;

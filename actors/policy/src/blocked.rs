@@ -1,0 +1,125 @@
+//! What to tell a client whose request was sent to nobody (decision 9b; routing 9.2
+//! rows B, F, G, N, 9.3, 9.7; core 1.7.1).
+
+use crate::change::{Exclusion, Refusal};
+use crate::plan::Excluded;
+use crate::time::Millis;
+
+/// Why nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocked {
+    /// A mailbox was full and nothing else was left.
+    MailboxFull,
+    /// Every slot is taken and nothing else was left.
+    ConcurrencyCap,
+    /// The client's key may use none of the connections.
+    KeyNotAllowed,
+    /// The breaker of the only provider is open; the wait, ms, if one is known.
+    CircuitOpen(Option<Millis>),
+    /// Every account of the only target rests, or bars the model; the wait, ms.
+    ModelCooldown(Millis),
+    /// The only target has no account that could ever answer as things stand.
+    NoUsableConnection,
+    /// A combo without a target.
+    NoExecutableTargets,
+    /// Every target of the combo is behind an open breaker (row N, answered as row A).
+    AllCoolingDown(Option<Millis>),
+    /// Every target was skipped and the earliest passes by itself (row G).
+    SkippedUntil(Millis),
+    /// Every target was skipped and no wait is known (row F).
+    Skipped,
+}
+
+/// Judges a request that was sent to nobody. `combo`: one was asked for.
+pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
+    let any = |why: Exclusion| excluded.iter().any(|target| target.reason == why);
+    let all = |test: &dyn Fn(&Excluded) -> bool| !excluded.is_empty() && excluded.iter().all(test);
+    let circuit = |target: &Excluded| matches!(target.reason, Exclusion::CircuitOpen | Exclusion::Isolated);
+    if any(Exclusion::MailboxFull) {
+        return Blocked::MailboxFull;
+    }
+    if any(Exclusion::ConcurrencyCap) {
+        return Blocked::ConcurrencyCap;
+    }
+    if all(&|target| target.reason == Exclusion::KeyNotAllowed) {
+        return Blocked::KeyNotAllowed;
+    }
+    if excluded.is_empty() {
+        return if combo { Blocked::NoExecutableTargets } else { Blocked::NoUsableConnection };
+    }
+    let wait = |test: &dyn Fn(&Excluded) -> bool| earliest(excluded, test, now);
+    match combo {
+        true if all(&circuit) => Blocked::AllCoolingDown(wait(&circuit)),
+        true => wait(&|target| target.transient && !circuit(target))
+            .map_or(Blocked::Skipped, Blocked::SkippedUntil),
+        false if any(Exclusion::CircuitOpen) || any(Exclusion::Isolated) => {
+            Blocked::CircuitOpen(wait(&circuit))
+        }
+        false => wait(&|target| target.reason.is_timer())
+            .map_or(Blocked::NoUsableConnection, Blocked::ModelCooldown),
+    }
+}
+
+fn earliest(excluded: &[Excluded], test: &dyn Fn(&Excluded) -> bool, now: Millis) -> Option<Millis> {
+    let ends = excluded.iter().filter(|target| test(target)).filter_map(|target| target.until);
+    ends.min().map(|end| end.saturating_sub(now).max(1))
+}
+
+impl Excluded {
+    /// A target whose owner said no after the plan was made.
+    pub fn refused(target: &crate::plan::Planned, refusal: Refusal) -> Self {
+        Self {
+            provider: target.provider.clone(),
+            model: target.model.clone(),
+            connection: Some(target.connection.clone()),
+            reason: refusal.why,
+            until: refusal.retry_at,
+            transient: refusal.why.is_timer(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blocked, blocked};
+    use crate::change::Exclusion;
+    use crate::plan::Excluded;
+
+    fn excluded(reason: Exclusion, until: Option<u64>, transient: bool) -> Excluded {
+        Excluded { provider: "p".into(), model: "m".into(), connection: None, reason, until, transient }
+    }
+
+    #[test]
+    fn rows_of_routing_9() {
+        let open = excluded(Exclusion::CircuitOpen, Some(112_400), true);
+        let later = excluded(Exclusion::CircuitOpen, Some(157_000), true);
+        let lock = excluded(Exclusion::ModelLockout, Some(140_000), true);
+        let quota = excluded(Exclusion::ModelLockout, Some(101_000), false);
+        let gone = excluded(Exclusion::Unavailable, None, false);
+        let isolated = excluded(Exclusion::Isolated, None, false);
+        let full = excluded(Exclusion::MailboxFull, None, false);
+        let cap = excluded(Exclusion::ConcurrencyCap, Some(101_000), false);
+        let key = excluded(Exclusion::KeyNotAllowed, None, false);
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 15] = [
+            ("N", true, vec![&open, &later], Blocked::AllCoolingDown(Some(12_400))),
+            ("N, held by an operator", true, vec![&isolated], Blocked::AllCoolingDown(None)),
+            ("G", true, vec![&open, &lock], Blocked::SkippedUntil(40_000)),
+            ("G, quota gives no hint", true, vec![&quota, &lock], Blocked::SkippedUntil(40_000)),
+            ("F", true, vec![&quota, &gone], Blocked::Skipped),
+            ("B", true, vec![], Blocked::NoExecutableTargets),
+            ("9.7 circuit", false, vec![&open], Blocked::CircuitOpen(Some(12_400))),
+            ("9.7 isolated", false, vec![&isolated], Blocked::CircuitOpen(None)),
+            ("9.7 cooldown", false, vec![&gone, &lock], Blocked::ModelCooldown(40_000)),
+            ("9.7 quota lock", false, vec![&quota], Blocked::ModelCooldown(1_000)),
+            ("9b terminal", false, vec![&gone], Blocked::NoUsableConnection),
+            ("no account", false, vec![], Blocked::NoUsableConnection),
+            ("mailbox", true, vec![&open, &full], Blocked::MailboxFull),
+            ("gate", false, vec![&lock, &cap], Blocked::ConcurrencyCap),
+            ("key", false, vec![&key], Blocked::KeyNotAllowed),
+        ];
+        for (row, combo, targets, expected) in rows {
+            let targets: Vec<Excluded> = targets.into_iter().cloned().collect();
+            assert_eq!(blocked(combo, &targets, 100_000), expected, "{row}");
+        }
+    }
+}

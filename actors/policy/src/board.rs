@@ -1,0 +1,54 @@
+//! All owners at one instant, as they published themselves. Readers derive the
+//! truth for their own `now` from the views; nothing here is swept by a timer.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::breaker::BreakerView;
+use crate::change::{Exclusion, Refusal};
+use crate::cooldown::CooldownView;
+use crate::ids::{ConnectionId, ModelId, ProviderId};
+use crate::lockout::LockoutView;
+use crate::time::Millis;
+
+/// One connection as published.
+#[derive(Clone, Debug)]
+pub struct ConnectionView {
+    /// Its rest.
+    pub cooldown: CooldownView,
+    /// An operator lets it run dry.
+    pub draining: bool,
+    /// Active and with a credential.
+    pub usable: bool,
+}
+
+/// All owners at one instant.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    /// Breakers by provider.
+    pub providers: HashMap<ProviderId, Arc<BreakerView>>,
+    /// Connections by id.
+    pub connections: HashMap<ConnectionId, Arc<ConnectionView>>,
+    /// Lockouts by connection; connections without one have no entry.
+    pub lockouts: HashMap<ConnectionId, Vec<Arc<LockoutView>>>,
+}
+
+impl Board {
+    /// The lock of a model on a connection that ends last, if one is active (core 5.1.5, 5.1.6).
+    pub fn lock(&self, connection: &ConnectionId, model: &ModelId, now: Millis) -> Option<&Arc<LockoutView>> {
+        self.lockouts
+            .get(connection)?
+            .iter()
+            .filter(|lock| now <= lock.until && lock.key.covers(model))
+            .max_by_key(|lock| lock.until)
+    }
+
+    /// What the connection itself says to a request now, short of its slots.
+    pub fn connection_refusal(&self, connection: &ConnectionId, now: Millis) -> Option<Refusal> {
+        let view = self.connections.get(connection)?;
+        if view.draining {
+            return Some(Refusal { why: Exclusion::Draining, retry_at: None });
+        }
+        view.cooldown.refusal(false, now)
+    }
+}

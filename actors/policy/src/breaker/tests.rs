@@ -1,0 +1,575 @@
+//! Rows B1–B25 of core 1.8 and the field cases of half-open and accounting.
+
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as TextError, MapDeserializer};
+
+use super::{Admission, Breaker, BreakerSettings, BreakerSnapshot, BreakerState, Grant, Operator, Outcome};
+use crate::change::{Exclusion, Refusal};
+use crate::cooldown::{Cooldown, CooldownSettings};
+use crate::hint::{Hint, HintSource};
+use crate::ids::Class;
+use crate::time::Millis;
+use crate::verdict::{End, Kind, Signal, Then, Transport, Verdict, judge};
+
+use BreakerState::{Closed, Degraded, HalfOpen, Open};
+
+const T0: Millis = 1_768_478_400_000;
+const FAILURE: Outcome = Outcome::Failure(Kind::Transient);
+
+fn outcome(end: End) -> Outcome {
+    Outcome::of(&judge(&Signal { end, hint: None }, Class::Apikey), true)
+}
+
+/// State and failure count.
+type Count = (BreakerState, u32);
+
+/// A breaker in a prior state whose last failure was at T0.
+fn prior(class: Class, state: BreakerState, failures: u32) -> Breaker {
+    let snapshot =
+        BreakerSnapshot { state, failures, last_failure_at: Some(T0), ..BreakerSnapshot::default() };
+    Breaker::restore(snapshot, BreakerSettings::for_class(class), T0)
+}
+
+/// Sends one request that ends with `status` at `at`.
+fn send(breaker: &mut Breaker, status: u16, at: Millis) -> Count {
+    let grant = breaker.admit(at).expect("admitted");
+    breaker.record(grant, outcome(End::Status(status)), at);
+    (breaker.state(at), breaker.view().failures)
+}
+
+fn half_open(class: Class) -> Breaker {
+    prior(class, HalfOpen, 12)
+}
+
+fn circuit_open(retry_at: Millis) -> Refusal {
+    Refusal { why: Exclusion::CircuitOpen, retry_at: Some(retry_at) }
+}
+
+#[test]
+fn rows_of_counting() {
+    type Row<'a> = (&'a str, Class, Count, &'a [u16], &'a [Count]);
+    // (row, class, state and count before, statuses, state and count after each)
+    let rows: [Row<'_>; 10] = [
+        (
+            "B1",
+            Class::Apikey,
+            (Closed, 0),
+            &[503; 6],
+            &[(Closed, 1), (Closed, 2), (Closed, 3), (Closed, 4), (Closed, 5), (Closed, 6)],
+        ),
+        ("B2", Class::Apikey, (Closed, 6), &[503], &[(Degraded, 7)]),
+        ("B3", Class::Apikey, (Degraded, 11), &[504], &[(Open, 12)]),
+        (
+            "B5",
+            Class::Oauth,
+            (Closed, 0),
+            &[500, 500, 500, 500, 401, 403, 429],
+            &[(Closed, 1), (Closed, 2), (Closed, 3), (Closed, 4), (Closed, 4), (Closed, 4), (Closed, 4)],
+        ),
+        ("B6", Class::Oauth, (Closed, 4), &[502, 200, 502], &[(Degraded, 5), (Closed, 4), (Degraded, 5)]),
+        ("B7", Class::Oauth, (Degraded, 7), &[200, 200], &[(Degraded, 6), (Closed, 5)]),
+        ("B8", Class::Local, (Closed, 0), &[503, 503], &[(Closed, 1), (Open, 2)]),
+        // B22's third case, a 503 whose text says "Overloaded", comes with the text rules.
+        ("B22", Class::Apikey, (Closed, 11), &[529, 499], &[(Closed, 11), (Closed, 11)]),
+        // Decision 7 replaces the time windows of B23: three requests count 1, 2, 3.
+        ("B23", Class::Apikey, (Closed, 0), &[503, 503, 503], &[(Closed, 1), (Closed, 2), (Closed, 3)]),
+        ("floor", Class::Apikey, (Closed, 1), &[200, 200], &[(Closed, 0), (Closed, 0)]),
+    ];
+    for (row, class, (state, failures), statuses, want) in rows {
+        let mut breaker = prior(class, state, failures);
+        let got: Vec<_> = statuses.iter().map(|status| send(&mut breaker, *status, T0)).collect();
+        assert_eq!(got, want, "{row}");
+    }
+}
+
+#[test]
+fn b3_b4_opens_and_becomes_half_open_to_the_millisecond() {
+    let mut breaker = prior(Class::Apikey, Degraded, 11);
+    send(&mut breaker, 504, T0);
+    assert_eq!(breaker.retry_after_ms(T0), 30_000, "B3");
+    assert_eq!((breaker.state(T0 + 29_999), breaker.retry_after_ms(T0 + 29_999)), (Open, 1), "B4");
+    assert_eq!((breaker.state(T0 + 30_000), breaker.retry_after_ms(T0 + 30_000)), (HalfOpen, 0), "B4");
+    assert_eq!(breaker.admit(T0 + 29_999), Err(circuit_open(T0 + 30_000)));
+}
+
+#[test]
+fn rows_of_the_quiet_window() {
+    // (row, class, count, kind, W); B12 and the table of core 1.3.6.
+    let rows = [
+        ("B9", Class::Apikey, 9, Some(Kind::Transient), 120_000),
+        ("B11", Class::Oauth, 6, None, 480_000),
+        ("rate limit", Class::Apikey, 9, Some(Kind::RateLimit), 240_000),
+        ("B12", Class::Apikey, 9, Some(Kind::QuotaExhausted), 14_400_000),
+    ];
+    for (row, class, failures, last_kind, window) in rows {
+        let snapshot = BreakerSnapshot {
+            state: Degraded,
+            failures,
+            last_failure_at: Some(T0),
+            last_kind,
+            ..BreakerSnapshot::default()
+        };
+        let mut breaker = Breaker::restore(snapshot, BreakerSettings::for_class(class), T0);
+        let end = T0 + window;
+        assert_eq!((breaker.state(end - 1), breaker.state(end)), (Degraded, Closed), "{row}");
+        assert_eq!(breaker.next_tick_at(), Some(end), "{row}");
+        assert_eq!(breaker.tick(end - 1), None, "{row}");
+        let change = breaker.tick(end + 7).expect("the window is over");
+        assert_eq!((change.why.as_str(), change.at), ("quiet-window", end), "{row}");
+        let view = breaker.view();
+        assert_eq!((view.failures, view.last_kind, view.last_failure_at), (0, None, Some(T0)), "{row}");
+    }
+}
+
+#[test]
+fn a_multiplier_of_zero_leaves_the_base() {
+    let settings = BreakerSettings { max_multiplier: 0, ..BreakerSettings::for_class(Class::Apikey) };
+    let snapshot = BreakerSnapshot {
+        state: Degraded,
+        failures: 9,
+        last_failure_at: Some(T0),
+        open_cycles: 9,
+        ..BreakerSnapshot::default()
+    };
+    let view = Breaker::restore(snapshot, settings, T0).view();
+    assert_eq!((view.quiet_until, view.hold_ms), (Some(T0 + 30_000), 30_000));
+}
+
+#[test]
+fn b10_a_failure_after_the_window_is_the_first() {
+    let mut breaker = prior(Class::Apikey, Degraded, 9);
+    let grant = breaker.admit(T0).expect("degraded admits");
+    let change = breaker.record(grant, FAILURE, T0 + 120_000).expect("counted");
+    assert_eq!((change.from.as_str(), change.to.as_str()), ("degraded", "closed"));
+    assert_eq!(change.why, "quiet-window, failure 1/12");
+    assert_eq!(breaker.view().failures, 1);
+}
+
+#[test]
+fn b13_b14_a_connection_test_ends_degraded_only() {
+    let mut breaker = prior(Class::Apikey, Degraded, 8);
+    assert_eq!(breaker.connection_test_passed(T0).expect("B13").why, "connection-test");
+    assert_eq!((breaker.state(T0), breaker.view().failures), (Closed, 0), "B13");
+    for state in [Closed, Open, HalfOpen] {
+        let mut breaker = prior(Class::Apikey, state, 6);
+        let before = breaker.snapshot();
+        assert_eq!(breaker.connection_test_passed(T0), None, "B14");
+        assert_eq!(breaker.snapshot(), before, "B14");
+    }
+}
+
+#[test]
+fn b15_b16_one_probe_and_its_lease() {
+    let mut breaker = half_open(Class::Apikey);
+    let first = breaker.admit(T0).expect("B15: the probe");
+    assert!(first.probe);
+    assert_eq!(breaker.admit(T0), Err(circuit_open(T0 + 30_000)), "B15");
+    assert_eq!(breaker.retry_after_ms(T0), 30_000, "B15");
+    let view = breaker.view();
+    assert_eq!(view.admission(T0 + 29_999), Admission::Refused(circuit_open(T0 + 30_000)), "B16");
+    assert_eq!(view.admission(T0 + 30_000), Admission::Ask, "B16");
+    let third = breaker.admit(T0 + 30_000).expect("B16: admitted");
+    assert_ne!(third.generation, first.generation, "B16");
+    assert_eq!(breaker.record(first, Outcome::Success, T0 + 31_000), None, "B16");
+    assert_eq!(breaker.state(T0 + 31_000), HalfOpen, "B16");
+    assert!(breaker.record(third, Outcome::Success, T0 + 31_000).is_some());
+}
+
+#[test]
+fn b17_b21_the_probe_decides() {
+    let mut breaker = half_open(Class::Apikey);
+    let probe = breaker.admit(T0).expect("the probe");
+    let change = breaker.record(probe, FAILURE, T0 + 500).expect("B17");
+    assert_eq!((change.to.as_str(), change.why.as_str()), ("open", "probe-failed (cycle 1)"), "B17");
+    assert_eq!(breaker.retry_after_ms(T0 + 500), 30_000, "B17");
+
+    let cycled = BreakerSnapshot { open_cycles: 5, ..half_open(Class::Apikey).snapshot() };
+    let mut breaker = Breaker::restore(cycled, BreakerSettings::for_class(Class::Apikey), T0);
+    let probe = breaker.admit(T0).expect("the probe");
+    let change = breaker.record(probe, Outcome::Success, T0).expect("B21");
+    assert_eq!((change.to.as_str(), change.why.as_str()), ("closed", "probe-success"), "B21");
+    let view = breaker.view();
+    assert_eq!((view.failures, view.open_cycles, view.last_kind), (0, 0, None), "B21");
+}
+
+#[test]
+fn b18_b19_the_hold_doubles_after_some_cycles() {
+    type Row<'a> = (&'a str, Class, &'a [(u32, Millis)]);
+    let rows: [Row<'_>; 2] = [
+        ("B18", Class::Apikey, &[(3, 30_000), (4, 60_000), (5, 120_000), (6, 120_000)]),
+        ("B19", Class::Oauth, &[(2, 60_000), (3, 120_000), (4, 240_000), (5, 480_000), (6, 480_000)]),
+    ];
+    for (row, class, holds) in rows {
+        for (open_cycles, hold) in holds {
+            let snapshot = BreakerSnapshot {
+                state: Open,
+                last_failure_at: Some(T0),
+                open_cycles: *open_cycles,
+                ..BreakerSnapshot::default()
+            };
+            let breaker = Breaker::restore(snapshot, BreakerSettings::for_class(class), T0);
+            assert_eq!(breaker.retry_after_ms(T0), *hold, "{row} cycle {open_cycles}");
+        }
+    }
+}
+
+#[test]
+fn b20_stragglers_do_not_stretch_the_hold_and_late_successes_do_not_close() {
+    let mut breaker = prior(Class::Apikey, Closed, 10);
+    let grants = [(); 4].map(|()| breaker.admit(T0).expect("closed"));
+    breaker.record(grants[0], FAILURE, T0);
+    breaker.record(grants[1], FAILURE, T0);
+    assert_eq!(breaker.state(T0), Open);
+    assert_eq!(breaker.record(grants[2], FAILURE, T0 + 10_000), None, "B20");
+    // Decision 6.
+    assert_eq!(breaker.record(grants[3], Outcome::Success, T0 + 10_000), None);
+    assert_eq!(breaker.state(T0 + 29_999), Open, "B20");
+    let probe = breaker.admit(T0 + 30_000).expect("B20: half-open");
+    breaker.record(probe, Outcome::Success, T0 + 30_000);
+    assert_eq!(breaker.record(grants[2], FAILURE, T0 + 31_000), None, "after it closed again");
+}
+
+#[test]
+fn b24_a_restored_half_open_has_full_permits() {
+    let mut running = half_open(Class::Apikey);
+    let probe = running.admit(T0).expect("the probe");
+    let mut restored = Breaker::restore(running.snapshot(), BreakerSettings::for_class(Class::Apikey), T0);
+    assert!(restored.admit(T0).expect("B24").probe);
+    assert_eq!(restored.record(probe, Outcome::Success, T0), None, "its generation moved on");
+}
+
+#[test]
+fn b25_retry_after_is_told_in_ms_and_rounded_by_the_edge() {
+    let breaker = prior(Class::Apikey, Open, 12);
+    assert_eq!(breaker.retry_after_ms(T0 + 29_600), 400, "B25");
+}
+
+#[test]
+fn fc_012_fifty_claims_win_one_probe() {
+    let mut breaker = prior(Class::Apikey, Open, 12);
+    let now = T0 + 30_000;
+    let answers: Vec<_> = (0..50).map(|_| breaker.admit(now)).collect();
+    let won: Vec<Grant> = answers.iter().flatten().copied().collect();
+    assert_eq!(won.len(), 1);
+    for refusal in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+        assert_eq!(*refusal, circuit_open(now + 30_000));
+    }
+    assert_eq!(breaker.view().history.last().map(|change| change.at), Some(now));
+    let mut twin = breaker.clone();
+    assert_eq!(breaker.record(won[0], Outcome::Success, now + 5_000).expect("closes").to, "closed");
+    for cycle in 1..=4 {
+        let at = now + cycle * 1_000_000;
+        let probe = if cycle == 1 { won[0] } else { twin.admit(at).expect("half-open again") };
+        twin.record(probe, FAILURE, at);
+    }
+    assert_eq!(twin.view().hold_ms, 60_000, "failures re-open, at length for longer");
+}
+
+#[test]
+fn fc_013_every_end_of_a_probe() {
+    let probing = || {
+        let mut breaker = half_open(Class::Apikey);
+        let probe = breaker.admit(T0).expect("the probe");
+        (breaker, probe)
+    };
+    // (i) It hangs past its lease: its limit's 504 re-opens, whether the timer was first or not.
+    for timer in [false, true] {
+        let (mut breaker, probe) = probing();
+        let late = T0 + 30_004;
+        if timer {
+            assert_eq!(breaker.tick(late).expect("lease over").why, "probe-lease-ended");
+        }
+        assert_eq!(breaker.record(probe, outcome(End::NoFirstByte), late).expect("(i)").to, "open");
+    }
+    // (ii) Its client leaves: neither, and the next request may probe.
+    let (mut breaker, probe) = probing();
+    breaker.record(probe, outcome(End::ClientGone), T0 + 10);
+    assert_eq!((breaker.state(T0 + 10), breaker.view().failures), (HalfOpen, 12), "(ii)");
+    assert!(breaker.admit(T0 + 10).expect("(ii)").probe);
+    // (iii), (iv) A 429 or a 400 proves that it is reachable.
+    for status in [429, 400, 401, 403, 404] {
+        let (mut breaker, probe) = probing();
+        let change = breaker.record(probe, outcome(End::Status(status)), T0 + 10).expect("(iii), (iv)");
+        assert_eq!((change.to.as_str(), change.why.as_str()), ("closed", "probe-reachable"), "{status}");
+    }
+    // (iii) The 429 cools its connection; (iv) the 400 goes to the client and cools nobody.
+    for (status, until, then) in [(429, Some(T0 + 30_010), Then::NextOrRetry), (400, None, Then::Stop)] {
+        let hint = Some(Hint::new(30_000, HintSource::Header));
+        let verdict = judge(&Signal { end: End::Status(status), hint }, Class::Apikey);
+        let mut connection = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
+        let trial = connection.admit(false, T0).expect("clean");
+        connection.record(trial, &verdict, T0, T0 + 10);
+        assert_eq!(connection.cooling_until(T0 + 10), until, "{status}");
+        assert!(matches!(verdict, Verdict::Failure(failure) if failure.then == then), "{status}");
+    }
+    // (v) It succeeds after another probe re-opened.
+    let (mut breaker, probe) = probing();
+    let second = breaker.admit(T0 + 30_000).expect("takes over");
+    breaker.record(second, FAILURE, T0 + 30_100);
+    let before = breaker.view();
+    assert_eq!(breaker.record(probe, Outcome::Success, T0 + 30_200), None, "(v)");
+    assert_eq!(breaker.view(), before, "(v)");
+}
+
+#[test]
+fn fc_015_every_path_counts_one() {
+    let settings = BreakerSettings { degrade_at: 2, open_at: 3, ..BreakerSettings::for_class(Class::Apikey) };
+    let paths = [
+        End::Status(500),
+        End::Transport(Transport::Reset),
+        End::Transport(Transport::Truncated),
+        End::NoFirstByte,
+        End::CutAfterCommit,
+    ];
+    for path in paths {
+        let mut breaker = Breaker::new(settings);
+        let counts = [1, 2, 3].map(|at| {
+            let grant = breaker.admit(T0 + at).expect("flows");
+            breaker.record(grant, outcome(path), T0 + at);
+            breaker.view().failures
+        });
+        assert_eq!((counts, breaker.state(T0 + 3)), ([1, 2, 3], Open), "{path:?}");
+    }
+}
+
+#[test]
+fn decision_7_what_was_counted_is_neutral() {
+    let failed = judge(&Signal { end: End::Status(503), hint: None }, Class::Apikey);
+    assert_eq!(Outcome::of(&failed, true), FAILURE);
+    assert_eq!(Outcome::of(&failed, false), Outcome::Neutral);
+    assert_eq!(outcome(End::Transport(Transport::ProxyUnreachable)), Outcome::Neutral);
+    assert_eq!(outcome(End::SendInterrupted), Outcome::Neutral);
+    assert_eq!(outcome(End::StallAfterCommit), Outcome::Neutral, "core 1.6.3");
+}
+
+#[test]
+fn decision_12_after_a_restore_only_probes_are_fenced() {
+    let settings = BreakerSettings::for_class(Class::Apikey);
+    let mut before = Breaker::new(settings);
+    let grant = before.admit(T0).expect("closed");
+    let mut after = Breaker::restore(before.snapshot(), settings, T0);
+    assert_eq!(after.record(grant, FAILURE, T0).expect("still counts").why, "failure 1/12");
+    after.trip(None, T0);
+    after.reset(T0);
+    assert_eq!(after.record(grant, FAILURE, T0), None, "not after a turn");
+    let stale = Grant { probe: true, ..grant };
+    let mut again = Breaker::restore(before.snapshot(), settings, T0);
+    assert_eq!(again.record(stale, FAILURE, T0), None, "a probe of before");
+}
+
+#[test]
+fn decision_5b_half_open_begins_when_the_hold_ends() {
+    let mut breaker = prior(Class::Apikey, Open, 12);
+    assert_eq!(breaker.next_tick_at(), Some(T0 + 30_000));
+    assert_eq!(breaker.tick(T0 + 29_999), None);
+    let change = breaker.tick(T0 + 99_000).expect("the hold is over");
+    assert_eq!((change.why.as_str(), change.at), ("timeout-elapsed", T0 + 30_000));
+    assert_eq!(breaker.tick(T0 + 99_000), None);
+}
+
+#[test]
+fn decision_35_an_isolated_breaker_refuses_until_it_is_told_otherwise() {
+    let mut breaker = Breaker::new(BreakerSettings::for_class(Class::Apikey));
+    assert_eq!(breaker.isolate(T0).to, "isolated");
+    let mut breaker = Breaker::restore(breaker.snapshot(), BreakerSettings::for_class(Class::Apikey), T0);
+    let refusal = Refusal { why: Exclusion::Isolated, retry_at: None };
+    assert_eq!(breaker.admit(u64::MAX), Err(refusal));
+    assert_eq!((breaker.view().label(T0), breaker.retry_after_ms(T0)), ("isolated", 0));
+    let change = breaker.reset(T0).expect("something to forget");
+    assert_eq!((change.from.as_str(), change.to.as_str()), ("isolated", "closed"));
+    assert_eq!(breaker.reset(T0), None, "clean");
+}
+
+#[test]
+fn decision_35_an_observed_breaker_reports_and_never_refuses() {
+    let mut breaker = prior(Class::Local, Closed, 1);
+    assert_eq!(breaker.observe(T0).to, "observe");
+    let grant = breaker.view().grant();
+    assert_eq!(breaker.record(grant, FAILURE, T0).expect("reported").to, "open");
+    assert_eq!(breaker.view().admission(T0), Admission::Free);
+    let ignored = breaker.admit(T0).expect("never refuses");
+    assert_eq!(breaker.record(ignored, FAILURE, T0 + 1), None, "inner state open");
+    // Nobody asks, so a report after the hold is what moves it on; the next one decides.
+    let late = T0 + 15_000;
+    assert_eq!(breaker.record(ignored, Outcome::Success, late).expect("moves on").to, "half_open");
+    let decides = breaker.admit(late).expect("never refuses");
+    assert!(!decides.probe);
+    assert_eq!(breaker.record(decides, Outcome::Success, late).expect("decides").to, "closed");
+    assert_eq!((breaker.view().operator, breaker.view().label(late)), (Operator::Observe, "observe"));
+}
+
+#[test]
+fn a_trip_holds_as_long_as_it_was_told_to() {
+    let mut breaker = Breaker::new(BreakerSettings::for_class(Class::Apikey));
+    let grant = breaker.admit(T0).expect("closed");
+    breaker.observe(T0);
+    let change = breaker.trip(Some(60_000), T0);
+    assert_eq!(
+        (change.from.as_str(), change.to.as_str(), change.why.as_str()),
+        ("observe", "open", "manual-trip")
+    );
+    assert_eq!(breaker.record(grant, FAILURE, T0), None, "admitted before");
+    assert_eq!(breaker.snapshot().forced_until, Some(T0 + 60_000));
+    let restored = Breaker::restore(breaker.snapshot(), BreakerSettings::for_class(Class::Apikey), T0 + 1);
+    assert_eq!((restored.state(T0 + 59_999), restored.state(T0 + 60_000)), (Open, HalfOpen));
+    breaker.trip(None, T0);
+    assert_eq!(breaker.retry_after_ms(T0), 30_000, "by default its hold");
+    breaker.trip(Some(Millis::MAX), T0);
+    assert_eq!(breaker.state(Millis::MAX - 1), Open, "saturates");
+}
+
+#[test]
+fn what_turns_the_generation() {
+    let settings = BreakerSettings { degrade_at: 1, open_at: 2, ..BreakerSettings::for_class(Class::Apikey) };
+    let mut breaker = Breaker::new(settings);
+    let mut seen = vec![breaker.view().generation];
+    let mut turn = |breaker: &Breaker, turns: u64, what: &str| {
+        let now = breaker.view().generation;
+        assert_eq!(now - seen.last().expect("the first"), turns, "{what}");
+        seen.push(now);
+    };
+    send(&mut breaker, 503, T0);
+    turn(&breaker, 0, "closed to degraded");
+    send(&mut breaker, 200, T0);
+    turn(&breaker, 0, "degraded to closed");
+    [503, 503].map(|status| send(&mut breaker, status, T0));
+    turn(&breaker, 1, "opens");
+    assert_eq!(breaker.view().last_kind, Some(Kind::Transient));
+    breaker.tick(T0 + 30_000);
+    turn(&breaker, 1, "half-open");
+    let probe = breaker.admit(T0 + 30_000).expect("the probe");
+    turn(&breaker, 0, "a probe");
+    breaker.record(probe, FAILURE, T0 + 30_000);
+    turn(&breaker, 1, "opens again");
+    let probe = breaker.admit(T0 + 60_000).expect("the probe");
+    turn(&breaker, 1, "half-open by being asked");
+    breaker.record(probe, Outcome::Success, T0 + 60_000);
+    turn(&breaker, 1, "a probe closes");
+    breaker.trip(None, T0 + 60_000);
+    turn(&breaker, 1, "trip");
+    breaker.reset(T0 + 60_000);
+    turn(&breaker, 1, "reset");
+    turn(&Breaker::restore(breaker.snapshot(), settings, T0), 1, "restore");
+}
+
+#[test]
+fn the_end_of_a_lease_is_one_new_generation_for_all_its_permits() {
+    let settings = BreakerSettings { permits: 2, ..BreakerSettings::for_class(Class::Apikey) };
+    let mut breaker = Breaker::restore(half_open(Class::Apikey).snapshot(), settings, T0);
+    let old = [(); 2].map(|()| breaker.admit(T0).expect("a probe"));
+    assert_eq!(breaker.next_tick_at(), Some(T0 + 30_000));
+    breaker.tick(T0 + 30_000).expect("lease over");
+    let view = breaker.view();
+    assert_eq!((view.permits_left, view.lease_until, breaker.next_tick_at()), (2, None, None));
+    let new = [(); 2].map(|()| breaker.admit(T0 + 30_000).expect("a probe"));
+    assert_eq!(new[0].generation, new[1].generation);
+    assert_eq!(new[0].generation, old[0].generation + 1);
+    breaker.record(new[0], Outcome::Success, T0 + 30_001);
+    assert_eq!(breaker.view().lease_until, None);
+}
+
+#[test]
+fn after_a_trip_the_hold_is_its_own_again() {
+    let mut breaker = Breaker::new(BreakerSettings::for_class(Class::Apikey));
+    breaker.trip(Some(1_000), T0);
+    let probe = breaker.admit(T0 + 1_000).expect("the probe");
+    breaker.record(probe, FAILURE, T0 + 1_500);
+    assert_eq!(breaker.retry_after_ms(T0 + 1_500), 30_000);
+}
+
+#[test]
+fn a_neutral_probe_gives_its_permit_back_and_an_ignored_request_nothing() {
+    let settings = BreakerSettings { permits: 2, ..BreakerSettings::for_class(Class::Apikey) };
+    let mut breaker = Breaker::restore(half_open(Class::Apikey).snapshot(), settings, T0);
+    let first = breaker.admit(T0).expect("first probe");
+    breaker.admit(T0).expect("second probe");
+    assert!(breaker.admit(T0).is_err());
+    assert_eq!(breaker.record(first, Outcome::Neutral, T0).expect("told").why, "probe-returned");
+    assert_eq!((breaker.view().permits_left, breaker.view().lease_until), (1, Some(T0 + 30_000)));
+    let outsider = Grant { probe: false, ..first };
+    assert_eq!(breaker.record(outsider, Outcome::Success, T0), None, "core 1.5.4");
+    breaker.observe(T0);
+    assert_eq!(breaker.record(outsider, Outcome::Neutral, T0), None, "holds no permit");
+    breaker.record(first, Outcome::Neutral, T0);
+    assert_eq!((breaker.view().permits_left, breaker.view().lease_until), (2, None), "all are back");
+}
+
+#[test]
+fn core_1_1_6_new_numbers_keep_state_and_running_probes() {
+    let settings = BreakerSettings { permits: 3, ..BreakerSettings::for_class(Class::Apikey) };
+    let mut breaker = Breaker::restore(half_open(Class::Apikey).snapshot(), settings, T0);
+    breaker.admit(T0).expect("a probe");
+    assert_eq!(breaker.configure(settings, T0), None, "the same numbers");
+    let lower = BreakerSettings { permits: 1, degrade_at: 6, ..settings };
+    let change = breaker.configure(lower, T0).expect("published");
+    assert_eq!((change.from.as_str(), change.to.as_str()), ("half_open", "half_open"));
+    let view = breaker.view();
+    assert_eq!((view.state, view.failures, view.permits_left, view.degrade_at), (HalfOpen, 12, 0, 6));
+}
+
+#[test]
+fn core_1_1_5_stored_profiles_are_clamped() {
+    let base = BreakerSettings::for_class(Class::Apikey);
+    // (open_at, degrade_at, reset_ms, permits) as stored and as meant; G6 is the first.
+    let rows = [
+        ((5, 9, 30_000, 1), (5, 4, 30_000, 1)),
+        ((1, 7, 999, 0), (1, 1, 1_000, 1)),
+        ((0, 0, 0, 2), (1, 1, 1_000, 2)),
+        ((2_000, 5_000, Millis::MAX, 1), (1_000, 999, 86_400_000, 1)),
+    ];
+    for ((open_at, degrade_at, reset_ms, permits), want) in rows {
+        let is = BreakerSettings { open_at, degrade_at, reset_ms, permits, ..base }.normalised();
+        assert_eq!((is.open_at, is.degrade_at, is.reset_ms, is.permits), want);
+    }
+}
+
+#[test]
+fn core_1_1_numbers_of_the_classes() {
+    let numbers = |class| {
+        let s = BreakerSettings::for_class(class);
+        (s.degrade_at, s.open_at, s.reset_ms, s.max_multiplier, s.escalate_after, s.permits)
+    };
+    assert_eq!(numbers(Class::Oauth), (5, 8, 60_000, 8, 2, 1));
+    assert_eq!(numbers(Class::Apikey), (7, 12, 30_000, 4, 3, 1));
+    assert_eq!(numbers(Class::Local), (2, 2, 15_000, 16, 3, 1));
+}
+
+#[test]
+fn a_stored_record_of_any_age_can_be_read() {
+    let read = |fields: &[(&'static str, &'static str)]| {
+        let entries = fields.iter().map(|(name, text)| (*name, (*text).into_deserializer()));
+        BreakerSnapshot::deserialize(MapDeserializer::<_, TextError>::new(entries)).expect("readable")
+    };
+    assert_eq!(read(&[]), BreakerSnapshot::default());
+    assert_eq!(read(&[("state", "half_open"), ("operator", "observe")]).state, HalfOpen);
+    // Core 1.7.8: an unknown state is CLOSED.
+    assert_eq!(read(&[("state", "MELTED")]).state, Closed);
+    let settings = BreakerSettings::for_class(Class::Apikey);
+    let timeless = BreakerSnapshot { state: Open, ..BreakerSnapshot::default() };
+    assert_eq!(Breaker::restore(timeless, settings, T0).state(T0), HalfOpen, "core 1.4.5");
+    let future =
+        BreakerSnapshot { state: Open, last_failure_at: Some(Millis::MAX), ..BreakerSnapshot::default() };
+    assert_eq!(Breaker::restore(future, settings, T0).retry_after_ms(T0), 30_000);
+}
+
+#[test]
+fn the_history_keeps_twenty_transitions_and_no_counts() {
+    let mut breaker = Breaker::new(BreakerSettings::for_class(Class::Apikey));
+    send(&mut breaker, 503, T0);
+    assert!(breaker.view().history.is_empty());
+    for at in 0..30 {
+        breaker.trip(None, at);
+        breaker.reset(at);
+    }
+    let history = breaker.view().history;
+    assert_eq!((history.len(), history[19].at, history[0].at), (20, 29, 20));
+}
+
+#[test]
+fn only_a_clean_breaker_need_not_hear_of_a_success() {
+    assert!(Breaker::new(BreakerSettings::for_class(Class::Apikey)).view().is_clean());
+    for state in [Closed, Degraded, Open, HalfOpen] {
+        assert!(!prior(Class::Apikey, state, 1).view().is_clean(), "{state:?}");
+    }
+}

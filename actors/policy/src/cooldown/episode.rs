@@ -1,0 +1,163 @@
+//! What a failure writes: the start of an episode, or at most a later end of the running
+//! one (decision 3, core P5, P17, 3.4).
+
+use super::{Cooldown, LastError};
+use crate::backoff;
+use crate::time::{MINUTE, Millis};
+use crate::verdict::{CooldownRule, Failure, Reason};
+
+/// Cap of the 401 and 402 ladder, ms (core P13).
+const LADDER_CAP_MS: Millis = 2 * MINUTE;
+/// How long after its cooldown's end a 401 streak is remembered, ms (core P13).
+const STREAK_MEMORY_MS: Millis = 2 * MINUTE;
+
+/// How long a failure cools, and from when (decision 3).
+enum Wait {
+    /// From its receipt.
+    Stated(Millis),
+    /// From the start of the episode.
+    Computed(Millis),
+}
+
+/// What a failure that starts an episode does to the level.
+#[derive(Clone, Copy, PartialEq)]
+enum Level {
+    Rises,
+    Keeps,
+    Zero,
+}
+
+impl Cooldown {
+    /// Says why if anything was written. `newer`: sent after the last cooling failure.
+    pub(super) fn fail(
+        &mut self,
+        failure: &Failure,
+        newer: bool,
+        sent_at: Millis,
+        now: Millis,
+    ) -> Option<&'static str> {
+        let ladder = match failure.cooldown {
+            CooldownRule::Nothing => return None,
+            CooldownRule::Record => {
+                self.note(failure, now);
+                return Some(failure.reason.as_str());
+            }
+            CooldownRule::Scaled | CooldownRule::Base => false,
+            CooldownRule::Ladder => true,
+        };
+        let streak = self.state.streak;
+        if ladder {
+            self.lengthen_streak(sent_at, now);
+        }
+        let moved = if self.cooling_until(now).is_some() {
+            self.join_episode(failure, now)
+        } else {
+            self.start_episode(failure, newer, now);
+            true
+        };
+        if ladder {
+            self.state.streak_until = self.cooling_until(now).unwrap_or(now);
+        }
+        self.failed(now);
+        (moved || streak != self.state.streak).then(|| failure.reason.as_str())
+    }
+
+    /// A failure outside a cooldown: level, reason and end are written (core P17). What was
+    /// sent before the last failure belongs to its burst and repeats its step (core 8.3).
+    fn start_episode(&mut self, failure: &Failure, newer: bool, now: Millis) {
+        let step = if newer { self.state.level } else { self.state.episode_step };
+        let (wait, level) = self.wait_of(failure, step);
+        self.note(failure, now);
+        self.state.level = match level {
+            Level::Rises => step.saturating_add(1).min(self.settings.max_steps),
+            Level::Keeps => self.state.level,
+            Level::Zero => 0,
+        };
+        let base = if level == Level::Zero { 0 } else { step };
+        if self.settings.disable_cooling {
+            self.state.episode_step = base;
+            return;
+        }
+        self.begin_episode(base, now);
+        let (Wait::Stated(ms) | Wait::Computed(ms)) = wait;
+        self.extend(now.saturating_add(ms), now);
+    }
+
+    /// A failure inside a cooldown: only a later end is written (core P5, decision 3).
+    fn join_episode(&mut self, failure: &Failure, now: Millis) -> bool {
+        let start = self.state.episode_at.unwrap_or(now);
+        let end = match self.wait_of(failure, self.state.episode_step).0 {
+            Wait::Stated(ms) => now.saturating_add(ms),
+            Wait::Computed(ms) => start.saturating_add(ms),
+        };
+        !self.settings.disable_cooling && self.extend(end, now)
+    }
+
+    /// Precedence of core 3.4; the ladder of P13; the base of D27.
+    fn wait_of(&self, failure: &Failure, step: u32) -> (Wait, Level) {
+        let numbers = &self.settings;
+        let scaled = |step| backoff::scaled(numbers.base_ms, step, numbers.max_steps, numbers.ceiling_ms);
+        let limited = failure.reason == Reason::RateLimitExceeded;
+        let base = failure.cooldown == CooldownRule::Base;
+        if let Some(hint) = failure.hint.filter(|_| numbers.use_hints) {
+            let level = if base { Level::Keeps } else { Level::Zero };
+            return (Wait::Stated(hint.wait_ms), level);
+        }
+        match (failure.cooldown, numbers.rate_limit_delay_ms) {
+            (CooldownRule::Base, _) => (Wait::Computed(scaled(0)), Level::Keeps),
+            (CooldownRule::Ladder, _) => {
+                let ms = backoff::ladder(numbers.base_ms, self.state.streak, LADDER_CAP_MS);
+                (Wait::Computed(ms), Level::Rises)
+            }
+            (_, Some(delay)) if limited => (Wait::Computed(delay), Level::Zero),
+            _ => (Wait::Computed(scaled(step)), Level::Rises),
+        }
+    }
+
+    /// In a row: sent after the last one's cooldown had ended and soon after it; those that
+    /// were sent before that are the same one (decision 12a, core P13).
+    fn lengthen_streak(&mut self, sent_at: Millis, now: Millis) {
+        let (count, until) = (self.state.streak, self.state.streak_until);
+        self.state.streak = if count == 0 || now > until.saturating_add(STREAK_MEMORY_MS) {
+            1
+        } else if sent_at >= until {
+            count.saturating_add(1)
+        } else {
+            count
+        };
+    }
+
+    pub(super) fn begin_episode(&mut self, step: u32, now: Millis) {
+        self.state.until = None;
+        self.state.episode_at = Some(now);
+        self.state.episode_step = step;
+        self.state.trial_due = true;
+        self.trial = None;
+    }
+
+    /// Moves the end of the running episode, never to an earlier instant.
+    pub(super) fn extend(&mut self, end: Millis, now: Millis) -> bool {
+        if self.state.until.is_some_and(|until| until >= end) {
+            return false;
+        }
+        self.state.until = Some(end);
+        self.state.ended_at = Some(end);
+        self.state.cooled_for_ms = end.saturating_sub(self.state.episode_at.unwrap_or(now));
+        true
+    }
+
+    /// From here on only what is sent later is news.
+    pub(super) fn failed(&mut self, now: Millis) {
+        self.state.failed_at = Some(now);
+        self.advance();
+    }
+
+    fn note(&mut self, failure: &Failure, now: Millis) {
+        self.state.last_error = Some(LastError {
+            reason: failure.reason,
+            status: failure.status,
+            at: now,
+            hint_ms: failure.hint.map(|hint| hint.wait_ms),
+        });
+    }
+}

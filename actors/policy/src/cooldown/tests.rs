@@ -1,0 +1,429 @@
+//! Rows E of core 3.10 and F of 3.11 through `judge`, `from_headers` and `Cooldown`, and
+//! the decisions that change them.
+
+use serde::Deserialize;
+use serde::de::value::{Error as TextError, MapDeserializer};
+
+use super::{Cooldown, CooldownSettings, CooldownSnapshot, Trial, resolve_delay};
+use crate::change::{Change, Exclusion, Refusal};
+use crate::hint::from_headers;
+use crate::ids::{Class, ModelId};
+use crate::lockout::{LockReason, LockoutSettings, lock_for};
+use crate::time::Millis;
+use crate::verdict::{End, Reason, Signal, Verdict, judge};
+
+use Class::{Apikey, Oauth};
+
+const T0: Millis = 1_768_478_400_000;
+
+fn verdict(class: Class, status: u16, headers: &[(&str, &str)], now: Millis) -> Verdict {
+    let get = |name: &str| {
+        let found = headers.iter().find(|(header, _)| *header == name);
+        found.map(|(_, value)| value.as_bytes())
+    };
+    let hint = from_headers(get, status, now);
+    judge(&Signal { end: End::Status(status), hint }, class)
+}
+
+fn plain(status: u16) -> Verdict {
+    verdict(Apikey, status, &[], T0)
+}
+
+fn hinted(status: u16, seconds: &str) -> Verdict {
+    verdict(Apikey, status, &[("retry-after", seconds)], T0)
+}
+
+fn clean(class: Class) -> Cooldown {
+    Cooldown::new(CooldownSettings::for_class(class))
+}
+
+fn at_level(settings: CooldownSettings, level: u32) -> Cooldown {
+    Cooldown::restore(CooldownSnapshot { level, ..CooldownSnapshot::default() }, settings, T0)
+}
+
+/// Admits and judges one request at `at`.
+fn send(cooldown: &mut Cooldown, verdict: &Verdict, at: Millis) -> Option<Change> {
+    let trial = cooldown.admit(false, at).expect("admitted");
+    cooldown.record(trial, verdict, at, at)
+}
+
+fn left(cooldown: &Cooldown, now: Millis) -> Option<Millis> {
+    cooldown.cooling_until(now).map(|until| until - now)
+}
+
+#[test]
+fn rows_of_the_decision_function() {
+    use Reason::{AuthError, RateLimitExceeded, ServerError, Unknown};
+    type Row<'a> = (&'a str, Class, u16, &'a [(&'a str, &'a str)], u32, Millis, Reason, u32);
+    // (row, class, status, headers, level before, cooldown, reason, level after)
+    let rows: [Row<'_>; 18] = [
+        ("E1", Apikey, 429, &[], 0, 3_000, RateLimitExceeded, 1),
+        ("E2", Apikey, 429, &[], 3, 24_000, RateLimitExceeded, 4),
+        ("E3", Apikey, 429, &[], 5, 96_000, RateLimitExceeded, 5),
+        ("E4", Oauth, 429, &[], 0, 5_000, RateLimitExceeded, 1),
+        ("E5", Oauth, 429, &[], 8, 1_280_000, RateLimitExceeded, 8),
+        ("E7", Apikey, 429, &[("retry-after", "45")], 4, 45_000, RateLimitExceeded, 0),
+        (
+            "E8",
+            Apikey,
+            429,
+            &[("retry-after", "Thu, 15 Jan 2026 12:02:00 GMT")],
+            0,
+            120_000,
+            RateLimitExceeded,
+            0,
+        ),
+        ("E9", Apikey, 429, &[("x-ratelimit-reset", "1768478490")], 0, 90_000, RateLimitExceeded, 0),
+        ("E10", Apikey, 429, &[("x-ratelimit-reset", "1768478700000")], 0, 300_000, RateLimitExceeded, 0),
+        // Decision 2: OAuth obeys stated waits.
+        ("E11", Oauth, 429, &[("retry-after", "45")], 0, 45_000, RateLimitExceeded, 0),
+        ("E12", Oauth, 429, &[("retry-after", "45")], 2, 45_000, RateLimitExceeded, 0),
+        // Decision 12a: the first 401 cools by the ladder.
+        ("E34", Apikey, 401, &[], 0, 3_000, AuthError, 1),
+        ("E36", Apikey, 403, &[], 0, 3_000, AuthError, 1),
+        // Decision 1: an OAuth 403 is a cooldown, not a ban.
+        ("E37", Oauth, 403, &[], 0, 5_000, AuthError, 1),
+        ("E43", Apikey, 500, &[], 2, 12_000, ServerError, 3),
+        ("E44", Apikey, 503, &[("retry-after", "20")], 2, 20_000, ServerError, 0),
+        // Decision 4: a Retry-After of the past is skipped.
+        (
+            "E64",
+            Apikey,
+            429,
+            &[("retry-after", "Thu, 15 Jan 2026 11:59:00 GMT"), ("x-ratelimit-reset", "1768478490")],
+            0,
+            90_000,
+            RateLimitExceeded,
+            0,
+        ),
+        ("D27", Apikey, 409, &[], 3, 3_000, Unknown, 3),
+    ];
+    for (row, class, status, headers, level, cooldown_ms, reason, level_after) in rows {
+        let mut cooldown = at_level(CooldownSettings::for_class(class), level);
+        send(&mut cooldown, &verdict(class, status, headers, T0), T0);
+        let view = cooldown.view();
+        assert_eq!(left(&cooldown, T0), Some(cooldown_ms), "{row}");
+        let last = view.last_error.expect("recorded");
+        assert_eq!((last.reason, last.status, view.level), (reason, status, level_after), "{row}");
+    }
+}
+
+#[test]
+fn e6_the_ceiling() {
+    let settings = CooldownSettings { max_steps: 12, ..CooldownSettings::for_class(Oauth) };
+    let mut cooldown = at_level(settings, 10);
+    send(&mut cooldown, &plain(429), T0);
+    assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(1_800_000), 11), "E6");
+}
+
+#[test]
+fn e47_a_529_locks_its_model_and_cools_nothing() {
+    // Decision 12c.
+    let mut cooldown = at_level(CooldownSettings::for_class(Apikey), 3);
+    let before = cooldown.view();
+    assert_eq!(send(&mut cooldown, &plain(529), T0), None);
+    assert_eq!(cooldown.view(), before);
+    let Verdict::Failure(failure) = plain(529) else { panic!("a failure") };
+    let model = ModelId::from("m");
+    let (key, order) = lock_for(&failure, &model, &LockoutSettings::for_class(Apikey)).expect("a lock");
+    assert_eq!(key.id(&"c1".into()), "c1:exact:m");
+    assert_eq!((order.exact_ms, order.reason), (Some(10_000), LockReason::ModelCapacity));
+    assert!(order.keep_count);
+}
+
+#[test]
+fn e55_to_e59_the_operators_delay() {
+    let sources = |connection, provider, env| resolve_delay(connection, provider, env);
+    let full = sources(Some(30_000), Some(60_000), Some(300_000));
+    // (row, delay, status, hint, level before, cooldown, level after)
+    let rows = [
+        ("E55", full, 429, None, 3, 30_000, 0),
+        ("E56", sources(None, Some(60_000), Some(300_000)), 429, None, 3, 60_000, 0),
+        ("E57", sources(Some(0), Some(0), Some(300_000)), 429, None, 3, 300_000, 0),
+        ("E58", sources(None, Some(60_000), None), 429, Some("5"), 3, 5_000, 0),
+        ("E59", sources(None, Some(60_000), None), 503, None, 0, 3_000, 1),
+        ("3.4.3", sources(Some(0), None, Some(0)), 429, None, 0, 3_000, 1),
+        ("3.4.1", full, 403, None, 0, 3_000, 1),
+    ];
+    for (row, rate_limit_delay_ms, status, hint, level, cooldown_ms, level_after) in rows {
+        let settings = CooldownSettings { rate_limit_delay_ms, ..CooldownSettings::for_class(Apikey) };
+        let mut cooldown = at_level(settings, level);
+        let verdict = hint.map_or(plain(status), |seconds| hinted(status, seconds));
+        send(&mut cooldown, &verdict, T0);
+        assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(cooldown_ms), level_after), "{row}");
+    }
+}
+
+#[test]
+fn hints_can_be_switched_off() {
+    let settings = CooldownSettings { use_hints: false, ..CooldownSettings::for_class(Apikey) };
+    let mut cooldown = at_level(settings, 0);
+    send(&mut cooldown, &hinted(429, "45"), T0);
+    assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(3_000), 1));
+    assert_eq!(cooldown.view().last_error.and_then(|last| last.hint_ms), Some(45_000), "but is told");
+}
+
+#[test]
+fn what_cools_nobody() {
+    let mut cooldown = at_level(CooldownSettings::for_class(Apikey), 3);
+    let before = cooldown.view();
+    for end in [
+        End::Status(400),
+        End::Status(413),
+        End::Status(422),
+        End::NoFirstByte,
+        End::SendInterrupted,
+        End::ClientGone,
+    ] {
+        let verdict = judge(&Signal { end, hint: None }, Apikey);
+        assert_eq!(send(&mut cooldown, &verdict, T0), None, "{end:?}");
+    }
+    assert_eq!(cooldown.view(), before);
+    // F6, decision 9a: a stall is recorded.
+    let stall = judge(&Signal { end: End::StallAfterCommit, hint: None }, Apikey);
+    let change = send(&mut cooldown, &stall, T0).expect("F6");
+    assert_eq!((change.from.as_str(), change.to.as_str()), ("ready", "ready"), "F6");
+    let view = cooldown.view();
+    assert_eq!((view.until, view.level), (None, 3), "F6");
+    assert_eq!(
+        view.last_error.map(|last| (last.reason, last.status)),
+        Some((Reason::ServerError, 504)),
+        "F6"
+    );
+}
+
+#[test]
+fn f1_a_stated_wait_is_written() {
+    let mut cooldown = clean(Apikey);
+    let change = send(&mut cooldown, &hinted(429, "45"), T0).expect("F1");
+    assert_eq!((change.from.as_str(), change.to.as_str()), ("ready", "cooling"), "F1");
+    let view = cooldown.view();
+    assert_eq!((view.until, view.level), (Some(T0 + 45_000), 0), "F1");
+    let last = view.last_error.expect("F1");
+    assert_eq!((last.status, last.at, last.hint_ms), (429, T0, Some(45_000)), "F1");
+    let refusal = Refusal { why: Exclusion::ConnectionCooldown, retry_at: Some(T0 + 45_000) };
+    assert_eq!(cooldown.admit(false, T0 + 44_999), Err(refusal));
+    assert!(cooldown.admit(false, T0 + 45_000).is_ok());
+}
+
+#[test]
+fn f2_a_failure_inside_a_cooldown_writes_nothing() {
+    let snapshot = CooldownSnapshot {
+        until: Some(T0 + 10_000),
+        level: 2,
+        episode_at: Some(T0 - 2_000),
+        episode_step: 1,
+        failed_at: Some(T0 - 2_000),
+        ..CooldownSnapshot::default()
+    };
+    let mut cooldown = Cooldown::restore(snapshot, CooldownSettings::for_class(Apikey), T0);
+    let before = cooldown.view();
+    let old = Trial { generation: 0, lone: false };
+    assert_eq!(cooldown.record(old, &plain(429), T0 - 5_000, T0), None, "F2");
+    assert_eq!(cooldown.view(), before, "F2");
+    assert_eq!(left(&cooldown, T0), Some(10_000), "F2");
+}
+
+#[test]
+fn f3_after_it_the_next_step() {
+    let snapshot = CooldownSnapshot { until: Some(T0 - 1), level: 2, ..CooldownSnapshot::default() };
+    let mut cooldown = Cooldown::restore(snapshot, CooldownSettings::for_class(Apikey), T0);
+    send(&mut cooldown, &plain(429), T0);
+    assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(12_000), 3), "F3");
+}
+
+#[test]
+fn f4_parallel_failures_cost_one_step() {
+    let mut cooldown = clean(Apikey);
+    let trials = [(); 3].map(|()| cooldown.admit(true, T0).expect("clean"));
+    cooldown.record(trials[0], &plain(503), T0, T0).expect("F4");
+    assert_eq!(cooldown.record(trials[1], &plain(503), T0, T0), None, "F4");
+    assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(3_000), 1), "F4");
+    // A third that outlives the cooldown repeats its step, it does not take the next.
+    cooldown.record(trials[2], &plain(503), T0, T0 + 5_000).expect("cools again");
+    assert_eq!((left(&cooldown, T0 + 5_000), cooldown.view().level), (Some(3_000), 1), "core 8.3");
+}
+
+#[test]
+fn fc_020_the_latest_deadline_of_an_episode_stays() {
+    // (how the first failed, how the others did, deadline): decision 3.
+    let burst = |first: &Verdict, second: &Verdict, received: Millis| {
+        let mut cooldown = clean(Apikey);
+        let trials = [(); 2].map(|()| cooldown.admit(true, T0).expect("clean"));
+        cooldown.record(trials[0], first, T0, T0);
+        cooldown.record(trials[1], second, T0, received);
+        let view = cooldown.view();
+        (view.until.map(|until| until - T0), view.level, view.last_error.map(|last| last.status))
+    };
+    let (short, long) = (hinted(429, "1"), hinted(429, "30"));
+    assert_eq!(burst(&short, &long, T0 + 500), (Some(30_500), 0, Some(429)), "stated: from its receipt");
+    assert_eq!(burst(&short, &plain(503), T0 + 500), (Some(3_000), 0, Some(429)), "computed: from the start");
+    assert_eq!(burst(&long, &short, T0 + 500), (Some(30_000), 0, Some(429)), "never shortened");
+    assert_eq!(burst(&plain(503), &short, T0 + 500), (Some(3_000), 1, Some(503)), "level and reason stay");
+}
+
+#[test]
+fn f8_disabled_cooling_records_only() {
+    let settings = CooldownSettings { disable_cooling: true, ..CooldownSettings::for_class(Apikey) };
+    let mut cooldown = at_level(settings, 1);
+    let parallel = cooldown.admit(true, T0).expect("never cools");
+    let change = send(&mut cooldown, &plain(503), T0).expect("F8");
+    assert_eq!((change.from.as_str(), change.to.as_str()), ("ready", "ready"), "F8");
+    assert_eq!((cooldown.view().until, cooldown.view().level), (None, 2), "F8");
+    cooldown.record(parallel, &plain(503), T0, T0);
+    assert_eq!(cooldown.view().level, 2, "core 8.3");
+}
+
+#[test]
+fn f12_the_ladder_of_401s() {
+    let mut cooldown = clean(Oauth);
+    let mut now = T0;
+    for cooldown_ms in [5_000, 10_000, 20_000, 40_000, 80_000, 120_000, 120_000] {
+        send(&mut cooldown, &plain(401), now);
+        assert_eq!(left(&cooldown, now), Some(cooldown_ms), "F12");
+        now += cooldown_ms;
+    }
+    send(&mut cooldown, &plain(200), now);
+    send(&mut cooldown, &plain(401), now + 1);
+    assert_eq!(left(&cooldown, now + 1), Some(5_000), "a success ends it");
+}
+
+#[test]
+fn decision_12a_what_makes_a_row_of_401s() {
+    // (sent, received) of the second 401, ms after the first; which step it takes.
+    let rows = [
+        ("after its cooldown", 3_000, 3_500, 6_000),
+        ("parallel, received late", 2_999, 3_500, 3_000),
+        ("within 120 s of the end", 122_000, 123_000, 6_000),
+        ("too late for a row", 122_000, 123_001, 3_000),
+    ];
+    for (row, sent, received, cooldown_ms) in rows {
+        let mut cooldown = clean(Apikey);
+        let trial = cooldown.admit(true, T0).expect("clean");
+        cooldown.record(trial, &plain(402), T0, T0);
+        cooldown.record(trial, &plain(401), T0 + sent, T0 + received);
+        assert_eq!(left(&cooldown, T0 + received), Some(cooldown_ms), "{row}");
+    }
+}
+
+#[test]
+fn decision_12a_a_stated_wait_beats_the_ladder() {
+    let mut cooldown = clean(Apikey);
+    send(&mut cooldown, &hinted(402, "3600"), T0);
+    assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(3_600_000), 0), "decision 2");
+}
+
+#[test]
+fn f19_a_success_wipes_the_slate() {
+    let mut cooldown = at_level(CooldownSettings::for_class(Apikey), 3);
+    send(&mut cooldown, &plain(503), T0);
+    let change = send(&mut cooldown, &plain(200), T0 + 24_000).expect("F19");
+    assert_eq!((change.from.as_str(), change.why.as_str()), ("ready", "recovery"), "F19");
+    let view = cooldown.view();
+    assert_eq!((view.level, view.until, view.last_error, view.episode_at), (0, None, None, None), "F19");
+    assert!(view.is_clean(), "F19");
+    assert_eq!((view.cooled_for_ms, view.ended_at), (24_000, Some(T0 + 24_000)), "for the slow start");
+    assert_eq!(send(&mut cooldown, &plain(200), T0 + 24_001), None, "skipped if already clean");
+}
+
+#[test]
+fn an_old_success_ends_no_younger_cooldown() {
+    let mut cooldown = clean(Apikey);
+    let trials = [(); 3].map(|()| cooldown.admit(true, T0).expect("clean"));
+    cooldown.record(trials[0], &hinted(429, "60"), T0, T0 + 100);
+    let before = cooldown.view();
+    assert_eq!(cooldown.record(trials[1], &plain(200), T0, T0 + 200), None, "while it runs");
+    assert_eq!(cooldown.record(trials[2], &plain(200), T0, T0 + 70_000), None, "and after it");
+    assert_eq!(cooldown.view(), before);
+    let knows_better = cooldown.record(trials[2], &plain(200), T0 + 101, T0 + 300);
+    assert_eq!(knows_better.expect("FC-020: newer").to, "ready");
+}
+
+#[test]
+fn decision_3a_a_lone_trial_after_a_cooldown() {
+    let ended = T0 + 3_000;
+    let recovering = Err(Refusal { why: Exclusion::Recovering, retry_at: Some(ended + 30_000) });
+    let cooled = || {
+        let mut cooldown = clean(Apikey);
+        send(&mut cooldown, &plain(503), T0);
+        cooldown
+    };
+    let mut cooldown = cooled();
+    assert_eq!(cooldown.view().refusal(true, ended), None, "the first may ask");
+    let lone = cooldown.admit(true, ended).expect("the trial");
+    assert!(lone.lone);
+    assert_eq!(cooldown.admit(true, ended + 1), recovering, "others have another target");
+    assert_eq!(cooldown.view().refusal(false, ended + 1), None);
+    let joined = cooldown.admit(false, ended + 1).expect("nowhere else to go");
+    assert!(!joined.lone);
+    // Judged good: everybody may come.
+    cooldown.record(lone, &plain(200), ended, ended + 50).expect("recovery");
+    assert!(!cooldown.admit(true, ended + 51).expect("clean").lone);
+    // Judged bad: the next cooldown, then another trial.
+    let mut cooldown = cooled();
+    let lone = cooldown.admit(true, ended).expect("the trial");
+    cooldown.record(lone, &plain(503), ended, ended + 50);
+    assert_eq!(left(&cooldown, ended + 50), Some(6_000));
+    assert!(cooldown.admit(true, ended + 6_050).expect("another trial").lone);
+    // Not judged: another trial at once. A lost one: when its lease is over.
+    for verdict in [Verdict::Neutral, judge(&Signal { end: End::NoFirstByte, hint: None }, Apikey)] {
+        let mut cooldown = cooled();
+        let lone = cooldown.admit(true, ended).expect("the trial");
+        assert_eq!(cooldown.record(lone, &verdict, ended, ended + 9).expect("told").why, "trial-returned");
+        assert!(cooldown.admit(true, ended + 9).expect("another trial").lone);
+        assert_eq!(cooldown.record(lone, &Verdict::Neutral, ended, ended + 10), None, "its turn is over");
+    }
+    let mut cooldown = cooled();
+    cooldown.admit(true, ended).expect("the trial");
+    assert_eq!(cooldown.admit(true, ended + 29_999), recovering);
+    assert!(cooldown.admit(true, ended + 30_000).expect("another trial").lone);
+    // Answered with something that cools nothing: it is back.
+    let mut cooldown = cooled();
+    let lone = cooldown.admit(true, ended).expect("the trial");
+    assert_eq!(cooldown.record(lone, &plain(400), ended, ended + 9).expect("told").why, "trial-answered");
+    assert!(!cooldown.admit(true, ended + 9).expect("open to all").lone);
+}
+
+#[test]
+fn decision_11_a_restart_keeps_it() {
+    let settings = CooldownSettings::for_class(Apikey);
+    let mut cooldown = clean(Apikey);
+    send(&mut cooldown, &plain(503), T0);
+    let mut restored = Cooldown::restore(cooldown.snapshot(), settings, T0 + 1_000);
+    assert_eq!(restored.view(), cooldown.view());
+    let lone = restored.admit(true, T0 + 3_000).expect("the trial");
+    let mut again = Cooldown::restore(restored.snapshot(), settings, T0 + 3_001);
+    assert!(again.admit(true, T0 + 3_001).expect("due again").lone);
+    assert_eq!(again.record(lone, &Verdict::Neutral, T0 + 3_000, T0 + 3_002), None, "of before");
+    // FC-121: the clock was set back by an hour; the wait is no longer than it was.
+    let back = T0 - 3_600_000;
+    let restored = Cooldown::restore(cooldown.snapshot(), settings, back);
+    assert_eq!(left(&restored, back), Some(3_000));
+    let empty = std::iter::empty::<(&str, u32)>();
+    let old = CooldownSnapshot::deserialize(MapDeserializer::<_, TextError>::new(empty));
+    assert_eq!(old.expect("an old record"), CooldownSnapshot::default());
+}
+
+#[test]
+fn orders_of_an_operator() {
+    let mut cooldown = clean(Apikey);
+    assert_eq!(cooldown.clear(T0), None, "clean");
+    assert_eq!(cooldown.cool(30_000, T0).to, "cooling");
+    cooldown.cool(5_000, T0 + 1);
+    assert_eq!((left(&cooldown, T0 + 1), cooldown.view().level), (Some(29_999), 0), "never shortened");
+    assert_eq!(cooldown.clear(T0 + 2).expect("something to clear").to, "ready");
+    assert!(cooldown.view().is_clean());
+    cooldown.cool(Millis::MAX, Millis::MAX - 1);
+    assert_eq!(cooldown.view().until, Some(Millis::MAX), "saturates");
+}
+
+#[test]
+fn core_3_1_numbers_of_the_classes() {
+    let numbers = |class| {
+        let s = CooldownSettings::for_class(class);
+        (s.base_ms, s.use_hints, s.max_steps, s.ceiling_ms, s.trial_ms)
+    };
+    assert_eq!(numbers(Oauth), (5_000, true, 8, 1_800_000, 60_000));
+    assert_eq!(numbers(Apikey), (3_000, true, 5, 1_800_000, 30_000));
+    assert_eq!(numbers(Class::Local), (3_000, true, 5, 1_800_000, 15_000));
+}

@@ -1,0 +1,25 @@
+//! What is right: the rules of routing and resilience as pure functions.
+//!
+//! Values and `now` go in, values come out. Nothing here reads a clock, draws a
+//! random number, waits, locks or logs; `clippy.toml` beside this crate forbids it.
+//! Owners (the `actors` crate) hold these values and call them; the edge (`src`)
+//! only obeys what they say.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod attempts;
+pub mod backoff;
+pub mod blocked;
+pub mod board;
+pub mod breaker;
+pub mod catalogue;
+pub mod change;
+pub mod cooldown;
+pub mod dice;
+pub mod hint;
+pub mod ids;
+pub mod lockout;
+pub mod plan;
+pub mod strategy;
+pub mod time;
+pub mod verdict;

@@ -1,0 +1,163 @@
+//! `p2c`: two are drawn, the better one goes first (routing 4.6).
+//!
+//! Scores within 5 % are a tie: fewer requests in flight, then the dice (decision 26e).
+//! A connection that has just come back keeps a draw it won only with a growing
+//! probability (decision 34).
+
+use std::cmp::Ordering;
+
+use crate::breaker::BreakerState;
+use crate::dice::Dice;
+use crate::strategy::{Candidate, Strategy};
+
+/// Scores closer than this share of the larger one are a tie.
+const TIE: f64 = 0.05;
+
+/// The better of two drawn at random.
+pub struct P2c;
+
+impl Strategy for P2c {
+    fn name(&self) -> &'static str {
+        "p2c"
+    }
+
+    fn doc_short(&self) -> &'static str {
+        "the better of two drawn at random"
+    }
+
+    fn doc_long(&self) -> &'static str {
+        "Two targets are drawn; the one with the better record of answers and first-byte times \
+         goes first. Scores within 5 % are a tie, decided by fewer requests in flight, then by \
+         the dice. The others keep their declared order."
+    }
+
+    fn rank(&self, count: usize, candidate: &dyn Fn(usize) -> Candidate, dice: &mut dyn Dice) -> Vec<usize> {
+        if count <= 1 {
+            return (0..count).collect();
+        }
+        let first = dice.below(count);
+        let second = dice.below(count - 1);
+        let second = if second >= first { second + 1 } else { second };
+        let pair = (candidate(first), candidate(second));
+        let second_wins = second_is_better(&pair.0, &pair.1, dice);
+        let (won, lost) = if second_wins { (&pair.1, &pair.0) } else { (&pair.0, &pair.1) };
+        let gives_away =
+            won.keeps_draw < 1.0 && lost.breaker != BreakerState::Open && dice.unit() >= won.keeps_draw;
+        let winner = if second_wins != gives_away { second } else { first };
+        let mut order = Vec::with_capacity(count);
+        order.push(winner);
+        order.extend((0..count).filter(|index| *index != winner));
+        order
+    }
+}
+
+fn second_is_better(first: &Candidate, second: &Candidate, dice: &mut dyn Dice) -> bool {
+    let (a, b) = (score(first), score(second));
+    let open = a == f64::NEG_INFINITY || b == f64::NEG_INFINITY;
+    if open || (a - b).abs() > TIE * a.abs().max(b.abs()) {
+        return b > a;
+    }
+    match first.in_flight.cmp(&second.in_flight) {
+        Ordering::Less => false,
+        Ordering::Greater => true,
+        Ordering::Equal => dice.below(2) == 1,
+    }
+}
+
+/// Higher is better; an open breaker is minus infinity.
+fn score(candidate: &Candidate) -> f64 {
+    if candidate.breaker == BreakerState::Open {
+        return f64::NEG_INFINITY;
+    }
+    let rate = candidate.metrics.map_or(0.5, |metrics| metrics.success_rate);
+    let mean = candidate.metrics.and_then(|metrics| metrics.mean_ms).filter(|mean| *mean > 0.0);
+    let speed = mean.map_or(0.25, |mean| 1.0 / (mean + 10.0).log10());
+    let caution = if candidate.breaker == BreakerState::HalfOpen { 0.25 } else { 0.0 };
+    rate + speed - caution
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{P2c, score};
+    use crate::breaker::BreakerState;
+    use crate::dice::Scripted;
+    use crate::strategy::{Candidate, Metrics, Strategy};
+
+    fn candidate(rate: f64, mean: f64) -> Candidate {
+        Candidate {
+            breaker: BreakerState::Closed,
+            metrics: Some(Metrics { success_rate: rate, mean_ms: Some(mean) }),
+            in_flight: 0,
+            keeps_draw: 1.0,
+        }
+    }
+
+    fn unknown() -> Candidate {
+        Candidate { breaker: BreakerState::Closed, metrics: None, in_flight: 0, keeps_draw: 1.0 }
+    }
+
+    /// A 90 %/990 ms, B 95 %/9990 ms, C unknown (routing 16 #23).
+    fn abc() -> Vec<Candidate> {
+        vec![candidate(0.9, 990.0), candidate(0.95, 9990.0), unknown()]
+    }
+
+    fn rank(candidates: &[Candidate], numbers: &[f64]) -> Vec<usize> {
+        P2c.rank(candidates.len(), &|index| candidates[index], &mut Scripted::new(numbers))
+    }
+
+    #[test]
+    fn the_scores_are_those_of_the_table() {
+        let scores: Vec<f64> = abc().iter().map(|c| (score(c) * 1000.0).round() / 1000.0).collect();
+        assert_eq!(scores, [1.233, 1.2, 0.75]);
+    }
+
+    /// #23 by decision 26e: 1.233 and 1.200 are within 5 %, so the dice decide.
+    #[test]
+    fn row_23() {
+        assert_eq!(rank(&abc(), &[1.0, 0.0, 1.0]), [0, 1, 2]);
+        assert_eq!(rank(&abc(), &[1.0, 0.0, 0.0]), [1, 0, 2]);
+        let mut busy = abc();
+        busy[1].in_flight = 3;
+        assert_eq!(rank(&busy, &[1.0, 0.0, 0.0]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn row_24() {
+        assert_eq!(rank(&abc(), &[2.0, 1.0]), [1, 0, 2]);
+    }
+
+    #[test]
+    fn row_25() {
+        let mut open = abc();
+        open[0].breaker = BreakerState::Open;
+        assert_eq!(rank(&open, &[0.0, 0.0]), [1, 0, 2]);
+        open[1].breaker = BreakerState::Open;
+        assert_eq!(rank(&open, &[0.0, 0.0]), [0, 1, 2]);
+        assert_eq!(rank(&open, &[1.0, 0.0]), [1, 0, 2]);
+    }
+
+    /// #26 by decision 26e: 1.25 and 1.233 are a tie; with fewer in flight D wins it.
+    #[test]
+    fn row_26() {
+        let mut two = vec![candidate(0.9, 990.0), candidate(1.0, 90.0)];
+        two[1].breaker = BreakerState::HalfOpen;
+        assert_eq!((score(&two[1]) * 1000.0).round() / 1000.0, 1.25);
+        two[0].in_flight = 1;
+        assert_eq!(rank(&two, &[0.0, 0.0]), [1, 0]);
+    }
+
+    /// Decision 34: with probability 0.1 kept, a throw of 0.09 keeps the draw, 0.1 gives it away.
+    #[test]
+    fn a_connection_in_slow_start_gives_draws_away() {
+        let mut two = vec![candidate(1.0, 10.0), candidate(0.5, 10.0)];
+        two[0].keeps_draw = 0.1;
+        assert_eq!(rank(&two, &[0.0, 0.0, 0.09]), [0, 1]);
+        assert_eq!(rank(&two, &[0.0, 0.0, 0.1]), [1, 0]);
+    }
+
+    #[test]
+    fn one_or_none_is_left_alone() {
+        assert_eq!(rank(&[], &[]), Vec::<usize>::new());
+        assert_eq!(rank(&[unknown()], &[]), [0]);
+    }
+}

@@ -1,0 +1,95 @@
+//! What the owners are built from: the configuration as the actors need it, free of
+//! secrets and addresses. A new one is applied as a whole; owners keep their state.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use actix::ArbiterHandle;
+use policy::breaker::BreakerSettings;
+use policy::catalogue::Catalogue;
+use policy::cooldown::CooldownSettings;
+use policy::ids::{ConnectionId, ProviderId};
+use policy::lockout::LockoutSettings;
+
+/// Bounds of the mailboxes, messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MailboxBounds {
+    /// Of the router.
+    pub router: usize,
+    /// Of each provider.
+    pub provider: usize,
+    /// Of each connection.
+    pub connection: usize,
+    /// Of each lockout.
+    pub lockout: usize,
+    /// Of the store.
+    pub store: usize,
+}
+
+impl Default for MailboxBounds {
+    fn default() -> Self {
+        Self { router: 4096, provider: 512, connection: 1024, lockout: 64, store: 4096 }
+    }
+}
+
+/// The numbers of one connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionNumbers {
+    /// Its provider.
+    pub provider: ProviderId,
+    /// How it rests.
+    pub cooldown: CooldownSettings,
+    /// How its models are locked.
+    pub lockout: LockoutSettings,
+    /// Active and with a credential.
+    pub usable: bool,
+    /// Requests at once; 0: no cap.
+    pub max_concurrent: u32,
+    /// Salted fingerprint of its credential (decision 3c).
+    pub fingerprint: String,
+}
+
+/// Everything the owners are built from.
+#[derive(Clone, Debug, Default)]
+pub struct Blueprint {
+    /// Names and targets.
+    pub catalogue: Arc<Catalogue>,
+    /// Breaker numbers by provider.
+    pub providers: HashMap<ProviderId, BreakerSettings>,
+    /// Numbers by connection.
+    pub connections: HashMap<ConnectionId, ConnectionNumbers>,
+    /// Mailbox bounds.
+    pub mailbox: MailboxBounds,
+}
+
+/// Where owners live: on the arbiters of the HTTP workers, so that with one worker no
+/// message crosses a thread.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    arbiters: Vec<ArbiterHandle>,
+}
+
+impl Placement {
+    /// Owners live on these arbiters; the router on the first.
+    ///
+    /// # Panics
+    /// Without an arbiter.
+    pub fn new(arbiters: Vec<ArbiterHandle>) -> Self {
+        assert!(!arbiters.is_empty(), "owners need an arbiter to live on");
+        Self { arbiters }
+    }
+
+    /// The router's home.
+    pub fn first(&self) -> &ArbiterHandle {
+        &self.arbiters[0]
+    }
+
+    /// The home of an owner, always the same for the same id.
+    pub fn home(&self, id: &str) -> &ArbiterHandle {
+        // FNV-1a: spreads ids evenly and gives the same home after a restart.
+        let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        &self.arbiters[(hash % self.arbiters.len() as u64) as usize]
+    }
+}

@@ -1,0 +1,365 @@
+//! One connection: the owner of its rest, its slots and its drain flag.
+//!
+//! Every request that goes to it asks here first and reports here afterwards; what the
+//! outcome means to the provider or to one model is passed on from here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
+use policy::board::ConnectionView;
+use policy::breaker::{Grant, Outcome};
+use policy::change::{Change, Exclusion, Refusal};
+use policy::cooldown::{Cooldown, Trial};
+use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::lockout::lock_for;
+use policy::time::Millis;
+use policy::verdict::{CooldownRule, Verdict};
+
+use crate::blueprint::ConnectionNumbers;
+use crate::directory::{Links, Slots};
+use crate::mailbox::{Mailbox, opens_letters};
+use crate::messages::{Announce, Barrier, ConnectionSnapshot, Owner, Publish, Snapshot, View};
+use crate::provider::{Leave, ProviderShared, Record};
+use crate::router::family::{Decay, Lock};
+use crate::watch::DeathWatch;
+
+/// Lockouts of one connection; beyond that the connection rests instead (contract 8, "Models").
+const MOST_LOCKOUTS: u32 = 1000;
+
+/// What stays of a connection when its actor is replaced.
+pub struct ConnectionShared {
+    /// Its id.
+    pub id: ConnectionId,
+    /// Its provider.
+    pub provider: ProviderId,
+    /// Its mailbox.
+    pub mailbox: Mailbox<Connection>,
+    /// Its slots.
+    pub slots: Slots,
+    /// Models barred on it now.
+    pub lockouts: AtomicU32,
+    /// Replacements since the process started.
+    pub restarts: AtomicU64,
+}
+
+/// One taken slot; dropped, whatever ended the request, it returns.
+pub struct Slot {
+    /// What the outcome is reported with.
+    pub trial: Trial,
+    connection: Arc<ConnectionShared>,
+    spoken: bool,
+}
+
+impl Slot {
+    /// From now on the holder reports the outcome; dropping only gives the slot back.
+    pub(crate) fn speak(&mut self) {
+        self.spoken = true;
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.connection.slots.give_back();
+        if !self.spoken && self.trial.lone {
+            self.connection.mailbox.post(Abandon { trial: self.trial });
+        }
+    }
+}
+
+/// Asks for a slot.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Result<Slot, Refusal>")]
+pub struct Acquire {
+    /// The plan holds another target (decision 3a).
+    pub others: bool,
+}
+
+/// Reports how an attempt ended. Posted, so that a client that leaves cannot take it along.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Settle {
+    /// What the connection admitted it with.
+    pub trial: Trial,
+    /// What it may say about the provider.
+    pub grant: Grant,
+    /// The model asked for.
+    pub model: ModelId,
+    /// What was concluded.
+    pub verdict: Verdict,
+    /// It may count on the breaker (decision 7).
+    pub counts: bool,
+    /// No combo: a success removes the model's locks instead of halving them (core 5.6).
+    pub direct: bool,
+    /// When the request was sent, epoch ms.
+    pub sent_at: Millis,
+}
+
+/// A lone trial that ended without a verdict.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Abandon {
+    trial: Trial,
+}
+
+/// An operator's order (contract 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "()")]
+pub enum Order {
+    /// Clears rest, level and errors; its locks are removed by the caller.
+    Reset,
+    /// Rests for so many ms.
+    Cool(Millis),
+    /// Takes no new request.
+    Drain,
+    /// Takes requests again.
+    Undrain,
+}
+
+/// Replaces the numbers, keeps the state.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Configure(pub ConnectionNumbers);
+
+/// Asks for the whole state.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Arc<ConnectionSnapshot>")]
+pub struct Describe;
+
+/// The actor.
+pub struct Connection {
+    shared: Arc<ConnectionShared>,
+    provider: Arc<ProviderShared>,
+    cooldown: Cooldown,
+    draining: bool,
+    numbers: ConnectionNumbers,
+    links: Links,
+    watch: DeathWatch,
+}
+
+opens_letters! { Connection:
+    Announce,
+    Barrier,
+    Acquire,
+    Settle,
+    Abandon,
+    Order,
+    Configure,
+    Describe,
+    Leave,
+    #[cfg(feature = "test-hooks")]
+    crate::messages::Poison,
+}
+
+impl Connection {
+    /// An owner that starts from `snapshot`, or clean.
+    pub fn new(
+        (shared, provider): (Arc<ConnectionShared>, Arc<ProviderShared>),
+        numbers: ConnectionNumbers,
+        snapshot: Option<ConnectionSnapshot>,
+        links: Links,
+        watch: DeathWatch,
+    ) -> Self {
+        let draining = snapshot.as_ref().is_some_and(|stored| stored.draining);
+        let cooldown = match snapshot {
+            Some(stored) => Cooldown::restore(stored.cooldown, numbers.cooldown, links.clock.now()),
+            None => Cooldown::new(numbers.cooldown),
+        };
+        Self { shared, provider, cooldown, draining, numbers, links, watch }
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Connection(self.shared.id.clone())
+    }
+
+    fn snapshot(&self) -> ConnectionSnapshot {
+        ConnectionSnapshot {
+            cooldown: self.cooldown.snapshot(),
+            draining: self.draining,
+            fingerprint: self.numbers.fingerprint.clone(),
+        }
+    }
+
+    fn view(&self) -> View {
+        View::Connection(Arc::new(ConnectionView {
+            cooldown: self.cooldown.view(),
+            draining: self.draining,
+            usable: self.numbers.usable,
+        }))
+    }
+
+    fn pass_on(&self, changes: impl IntoIterator<Item = Change>) {
+        for change in changes {
+            self.links.emit(&self.owner(), &change, self.view(), Snapshot::Connection(self.snapshot()));
+        }
+    }
+
+    /// A change of the drain flag, or of a trial: the numbers of the cooldown did not move.
+    fn note(&self, from: &str, to: &str, why: &str, at: Millis) {
+        self.pass_on([Change { from: from.into(), to: to.into(), why: why.into(), at }]);
+    }
+
+    /// The model is locked instead of the connection resting (core 5.4, decision 3b).
+    fn lock_instead(&self, settle: &Settle) -> Option<Verdict> {
+        let Verdict::Failure(failure) = &settle.verdict else { return None };
+        if self.shared.lockouts.load(Ordering::Relaxed) >= MOST_LOCKOUTS {
+            return None;
+        }
+        let (key, order) = lock_for(failure, &settle.model, &self.numbers.lockout)?;
+        let connection = self.shared.id.clone();
+        self.links.router.mailbox.post(Lock { connection, key, order });
+        let mut recorded = failure.clone();
+        recorded.cooldown = CooldownRule::Record;
+        Some(Verdict::Failure(recorded))
+    }
+
+    fn tell_provider(&self, settle: &Settle) {
+        let outcome = Outcome::of(&settle.verdict, settle.counts);
+        let news = match outcome {
+            Outcome::Success => settle.grant.probe || !self.provider.view.load().is_clean(),
+            Outcome::Failure(_) => true,
+            Outcome::Reachable | Outcome::Neutral => settle.grant.probe,
+        };
+        if news {
+            self.provider.mailbox.post(Record { grant: settle.grant, outcome });
+        }
+    }
+
+    fn tell_lockouts(&self, settle: &Settle) {
+        if matches!(settle.verdict, Verdict::Success) && self.shared.lockouts.load(Ordering::Relaxed) > 0 {
+            let (connection, model) = (self.shared.id.clone(), settle.model.clone());
+            self.links.router.mailbox.post(Decay { connection, model, direct: settle.direct });
+        }
+    }
+}
+
+impl Actor for Connection {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.notify(Announce);
+    }
+}
+
+impl Handler<Announce> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, _: Announce, _: &mut Self::Context) {
+        let snapshot = Snapshot::Connection(self.snapshot());
+        self.links.router.mailbox.post(Publish { owner: self.owner(), view: self.view(), snapshot });
+    }
+}
+
+impl Handler<Acquire> for Connection {
+    type Result = Result<Slot, Refusal>;
+
+    fn handle(&mut self, acquire: Acquire, _: &mut Self::Context) -> Self::Result {
+        if self.draining {
+            return Err(Refusal { why: Exclusion::Draining, retry_at: None });
+        }
+        let now = self.links.clock.now();
+        if self.shared.slots.cap() > 0 && self.shared.slots.in_flight() >= self.shared.slots.cap() {
+            return Err(Refusal { why: Exclusion::ConcurrencyCap, retry_at: Some(now + 1_000) });
+        }
+        let trial = self.cooldown.admit(acquire.others, now)?;
+        let taken = self.shared.slots.take();
+        debug_assert!(taken, "the cap was checked above and only this actor takes slots");
+        if trial.lone {
+            self.note("ready", "ready", "trial", now);
+        }
+        Ok(Slot { trial, connection: self.shared.clone(), spoken: false })
+    }
+}
+
+impl Handler<Settle> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, settle: Settle, _: &mut Self::Context) {
+        let now = self.links.clock.now();
+        let verdict = self.lock_instead(&settle).unwrap_or_else(|| settle.verdict.clone());
+        let change = self.cooldown.record(settle.trial, &verdict, settle.sent_at, now);
+        self.pass_on(change);
+        self.tell_provider(&settle);
+        self.tell_lockouts(&settle);
+    }
+}
+
+impl Handler<Abandon> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, abandon: Abandon, _: &mut Self::Context) {
+        let now = self.links.clock.now();
+        let change = self.cooldown.record(abandon.trial, &Verdict::Neutral, now, now);
+        self.pass_on(change);
+    }
+}
+
+impl Handler<Order> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, order: Order, _: &mut Self::Context) {
+        let now = self.links.clock.now();
+        match order {
+            Order::Reset => {
+                let change = self.cooldown.clear(now);
+                self.pass_on(change);
+            }
+            Order::Cool(for_ms) => {
+                let change = self.cooldown.cool(for_ms, now);
+                self.pass_on([change]);
+            }
+            Order::Drain if !self.draining => {
+                self.draining = true;
+                self.note("ready", "draining", "operator", now);
+            }
+            Order::Undrain if self.draining => {
+                self.draining = false;
+                self.note("draining", "ready", "operator", now);
+            }
+            Order::Drain | Order::Undrain => {}
+        }
+    }
+}
+
+impl Handler<Configure> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, Configure(numbers): Configure, ctx: &mut Self::Context) {
+        self.shared.slots.set_cap(numbers.max_concurrent);
+        self.cooldown.configure(numbers.cooldown);
+        self.numbers = numbers;
+        ctx.notify(Announce);
+    }
+}
+
+impl Handler<Describe> for Connection {
+    type Result = Arc<ConnectionSnapshot>;
+
+    fn handle(&mut self, _: Describe, _: &mut Self::Context) -> Self::Result {
+        Arc::new(self.snapshot())
+    }
+}
+
+impl Handler<Barrier> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, _: Barrier, _: &mut Self::Context) {}
+}
+
+impl Handler<Leave> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, Leave(end): Leave, ctx: &mut Self::Context) {
+        self.watch.expect(end);
+        ctx.stop();
+    }
+}
+
+#[cfg(feature = "test-hooks")]
+impl Handler<crate::messages::Poison> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, _: crate::messages::Poison, _: &mut Self::Context) {
+        panic!("poisoned connection {}", self.shared.id);
+    }
+}

@@ -1,0 +1,167 @@
+//! Messages that two or more actors use, and the links they travel on.
+
+use std::fmt;
+use std::sync::Arc;
+
+use actix::{Message, Recipient};
+use arc_swap::ArcSwapOption;
+use policy::board::ConnectionView;
+use policy::breaker::{BreakerSnapshot, BreakerView};
+use policy::change::Change;
+use policy::cooldown::CooldownSnapshot;
+use policy::ids::{ConnectionId, ProviderId};
+use policy::lockout::{LockKey, LockoutSnapshot, LockoutView};
+use serde::{Deserialize, Serialize};
+
+use crate::mailbox::{Gauge, Letter};
+
+/// Names an owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// The router.
+    Router,
+    /// The store.
+    Store,
+    /// The breaker of a provider.
+    Provider(ProviderId),
+    /// A connection.
+    Connection(ConnectionId),
+    /// A barred model of a connection.
+    Lockout(ConnectionId, LockKey),
+}
+
+impl Owner {
+    /// The kind in `/api/actors`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Router => "router",
+            Self::Store => "store",
+            Self::Provider(_) => "provider",
+            Self::Connection(_) => "connection",
+            Self::Lockout(..) => "lockout",
+        }
+    }
+
+    /// The id in `/api/actors`.
+    pub fn id(&self) -> String {
+        match self {
+            Self::Router => "router".into(),
+            Self::Store => "store".into(),
+            Self::Provider(id) => id.to_string(),
+            Self::Connection(id) => id.to_string(),
+            Self::Lockout(connection, key) => key.id(connection),
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.id())
+    }
+}
+
+/// A connection as it is stored.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConnectionSnapshot {
+    /// Its rest.
+    pub cooldown: CooldownSnapshot,
+    /// An operator lets it run dry.
+    pub draining: bool,
+    /// Salted fingerprint of its credential (decision 3c); empty: unknown.
+    pub fingerprint: String,
+}
+
+/// What an owner needs to come back as it was.
+#[derive(Clone, Debug)]
+pub enum Snapshot {
+    /// Of a provider.
+    Breaker(BreakerSnapshot),
+    /// Of a connection.
+    Connection(ConnectionSnapshot),
+    /// Of a lockout.
+    Lockout(LockoutSnapshot),
+}
+
+/// What an owner publishes.
+#[derive(Clone, Debug)]
+pub enum View {
+    /// Of a provider.
+    Breaker(Arc<BreakerView>),
+    /// Of a connection.
+    Connection(Arc<ConnectionView>),
+    /// Of a lockout.
+    Lockout(Arc<LockoutView>),
+}
+
+/// An owner's news to the router: what all may see, and what it comes back from.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Publish {
+    /// Who.
+    pub owner: Owner,
+    /// What it looks like now.
+    pub view: View,
+    /// What a successor starts from.
+    pub snapshot: Snapshot,
+}
+
+/// Asks an owner to publish itself, for a new router.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Announce;
+
+/// Answered when everything posted before it in the same mailbox was handled.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Barrier;
+
+/// To the store: the newest snapshot of an owner, or nothing any more.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Save {
+    /// Whose.
+    pub owner: Owner,
+    /// `None` removes the record.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// Makes a handler panic, to test supervision.
+#[cfg(feature = "test-hooks")]
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Poison;
+
+/// The way to the store; it outlives the store's actor.
+#[derive(Clone)]
+pub struct StoreLink {
+    recipient: Arc<ArcSwapOption<Recipient<Letter<Save>>>>,
+    gauge: Arc<Gauge>,
+}
+
+impl StoreLink {
+    /// A link without a store behind it; what is saved before one is installed is dropped.
+    pub fn new(capacity: usize) -> Self {
+        Self { recipient: Arc::new(ArcSwapOption::empty()), gauge: Gauge::new(capacity) }
+    }
+
+    /// Puts a store behind the link.
+    pub fn install(&self, recipient: Recipient<Letter<Save>>) {
+        self.recipient.store(Some(Arc::new(recipient)));
+    }
+
+    /// The count of waiting saves.
+    pub fn gauge(&self) -> &Arc<Gauge> {
+        &self.gauge
+    }
+
+    /// Posts a snapshot; past the bound, because a later one would be stale without it.
+    pub fn save(&self, owner: Owner, snapshot: Option<Snapshot>) {
+        if let Some(recipient) = &*self.recipient.load() {
+            recipient.do_send(Letter::past_bound(Save { owner, snapshot }, &self.gauge));
+        }
+    }
+}
+
+/// Reads every change once: metrics and events.
+pub type Observer = Arc<dyn Fn(&Owner, &Change) + Send + Sync>;

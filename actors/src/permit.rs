@@ -1,0 +1,148 @@
+//! The right to one call: a slot of the connection and a word about the provider.
+//!
+//! Taken in the order provider, connection; a later refusal drops the earlier part.
+//! Dropping a permit gives everything back, whatever ended the request. Settling is
+//! posted, so that a client that leaves cannot take the verdict along; bad news is
+//! then awaited, so that the same request never picks again what it just saw fail.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use policy::breaker::{Admission, Grant};
+use policy::change::{Exclusion, Refusal};
+use policy::plan::Planned;
+use policy::time::Millis;
+use policy::verdict::{BreakerMark, Failure, Verdict};
+
+use crate::clock::Clock;
+use crate::connection::{Acquire, ConnectionShared, Settle, Slot};
+use crate::directory::{Directory, RouterShared};
+use crate::mailbox::Unanswered;
+use crate::messages::Barrier;
+use crate::provider::{Admit, Probe, ProviderShared};
+
+/// What a request needs to ask the owners of a target.
+#[derive(Clone)]
+pub struct Owners {
+    /// Handles by id.
+    pub directory: Arc<Directory>,
+    /// The router.
+    pub router: Arc<RouterShared>,
+    /// The clock.
+    pub clock: Clock,
+}
+
+/// The right to one call.
+pub struct Permit {
+    slot: Slot,
+    probe: Option<Probe>,
+    grant: Grant,
+    connection: Arc<ConnectionShared>,
+    provider: Arc<ProviderShared>,
+    target: Planned,
+    sent_at: Millis,
+}
+
+fn refusal(unanswered: Unanswered) -> Refusal {
+    let why = match unanswered {
+        Unanswered::Full => Exclusion::MailboxFull,
+        Unanswered::Gone => Exclusion::Unavailable,
+    };
+    Refusal { why, retry_at: None }
+}
+
+impl Owners {
+    /// Asks the target's owners: the provider if its breaker is half-open, then the connection.
+    /// `others`: the plan holds another target (decision 3a).
+    pub async fn acquire(&self, target: &Planned, others: bool) -> Result<Permit, Refusal> {
+        let gone = Refusal { why: Exclusion::Unavailable, retry_at: None };
+        let provider = self.directory.provider(&target.provider).ok_or(gone)?;
+        let connection = self.directory.connection(&target.connection).ok_or(gone)?;
+        let probe = match target.grant {
+            Some(_) => None,
+            None => Some(provider.mailbox.ask(Admit).await.map_err(refusal)??),
+        };
+        let slot = connection.mailbox.ask(Acquire { others }).await.map_err(refusal)??;
+        let grant = self.still_open(&provider, target, probe.as_ref())?;
+        let sent_at = self.clock.now();
+        Ok(Permit { slot, probe, grant, connection, provider, target: target.clone(), sent_at })
+    }
+
+    /// The last look before dialling: a breaker that tripped since the plan refuses.
+    fn still_open(
+        &self,
+        provider: &ProviderShared,
+        target: &Planned,
+        probe: Option<&Probe>,
+    ) -> Result<Grant, Refusal> {
+        if let Some(probe) = probe {
+            return Ok(probe.grant());
+        }
+        let view = provider.view.load();
+        match view.admission(self.clock.now()) {
+            Admission::Free => Ok(target.grant.unwrap_or_else(|| view.grant())),
+            Admission::Ask => Err(Refusal { why: Exclusion::CircuitOpen, retry_at: None }),
+            Admission::Refused(refusal) => Err(refusal),
+        }
+    }
+}
+
+impl Permit {
+    /// It holds the probe of a half-open breaker.
+    pub fn is_probe(&self) -> bool {
+        self.grant.probe
+    }
+
+    /// How long a probe may be silent while another target is left (decision 5a), ms.
+    pub fn probe_lease_ms(&self) -> Millis {
+        self.provider.view.load().reset_ms
+    }
+
+    /// The target it is for.
+    pub fn target(&self) -> &Planned {
+        &self.target
+    }
+
+    /// Posts the verdict. The slot stays taken until the permit is dropped.
+    /// `counts`: it may count on the breaker; `direct`: no combo was asked for.
+    pub fn settle(&mut self, verdict: Verdict, counts: bool, direct: bool) {
+        if let Some(probe) = self.probe.take() {
+            self.grant = probe.speak();
+        }
+        self.slot.speak();
+        self.connection.mailbox.post(Settle {
+            trial: self.slot.trial,
+            grant: self.grant,
+            model: self.target.model.clone(),
+            verdict,
+            counts,
+            direct,
+            sent_at: self.sent_at,
+        });
+    }
+
+    /// Posts a second verdict of the same request: its answer was good at commit and was cut
+    /// later (decision 9a). It speaks about the breaker as it is now.
+    pub fn settle_again(&mut self, verdict: Verdict, direct: bool) {
+        self.grant = self.provider.view.load().grant();
+        self.settle(verdict, true, direct);
+    }
+
+    /// Gives everything back and waits until the owners have heard of a failure.
+    pub async fn close(self, owners: &Owners, failure: &Failure) {
+        let Self { slot, connection, provider, target, .. } = self;
+        drop(slot);
+        // Each answer means: what was posted there before is handled. An owner that is gone
+        // has nothing left to hear.
+        let _ = connection.mailbox.ask(Barrier).await;
+        if matches!(failure.breaker, BreakerMark::Counts(_) | BreakerMark::Reachable) {
+            let _ = provider.mailbox.ask(Barrier).await;
+        }
+        let _ = owners.router.mailbox.ask(Barrier).await;
+        if connection.lockouts.load(Ordering::Relaxed) > 0 {
+            for lockout in owners.directory.lockouts_of(&target.connection) {
+                let _ = lockout.mailbox.ask(Barrier).await;
+            }
+        }
+    }
+}

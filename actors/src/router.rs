@@ -1,0 +1,126 @@
+//! The router: the one that picks, and the parent of all other owners.
+//!
+//! It holds the board that owners publish to, its own memory of what it picked and how
+//! that went, and the family it spawns, watches and replaces. It never waits: a pick is
+//! one pure call on what it already knows.
+
+pub mod family;
+mod memory;
+pub mod pick;
+mod publish;
+
+use std::sync::Arc;
+
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler};
+use policy::board::Board;
+
+use crate::blueprint::{Blueprint, Placement};
+use crate::directory::{Directory, Links};
+use crate::mailbox::opens_letters;
+use crate::messages::{Barrier, Publish};
+use crate::provider::Leave;
+use crate::watch::DeathWatch;
+
+use family::Family;
+use memory::RoutingMemory;
+pub use memory::seeded;
+
+/// What a router is made from; it stays when the router is replaced.
+#[derive(Clone)]
+pub struct Seed {
+    /// What is configured now.
+    pub blueprint: Arc<arc_swap::ArcSwap<Blueprint>>,
+    /// Handles by id.
+    pub directory: Arc<Directory>,
+    /// How owners speak with each other.
+    pub links: Links,
+    /// Where owners live.
+    pub placement: Placement,
+    /// Seed of the dice; `None`: from the system.
+    pub dice: Option<u64>,
+}
+
+/// The actor.
+pub struct Router {
+    seed: Seed,
+    board: Board,
+    fold_due: bool,
+    memory: RoutingMemory,
+    family: Family,
+    dice: fastrand::Rng,
+    watch: DeathWatch,
+}
+
+opens_letters! { Router:
+    Barrier,
+    Publish,
+    Leave,
+    pick::Pick,
+    pick::Served,
+    family::Lock,
+    family::Decay,
+    family::Died,
+    family::Apply,
+    family::Restart,
+    #[cfg(feature = "test-hooks")]
+    crate::messages::Poison,
+}
+
+impl Router {
+    /// A router that will find its owners in the seed's directory.
+    pub fn new(seed: Seed, restored: family::Restored, watch: DeathWatch) -> Self {
+        let dice = seed.dice.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        Self {
+            board: Board::default(),
+            fold_due: false,
+            memory: RoutingMemory::default(),
+            family: Family::new(restored),
+            dice,
+            seed,
+            watch,
+        }
+    }
+}
+
+impl Actor for Router {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.spawn_missing();
+        self.ask_all_to_publish();
+        self.fold(ctx);
+    }
+}
+
+impl Router {
+    /// Shares the board, at most once per drained mailbox: the message goes behind all that wait.
+    fn fold(&mut self, ctx: &mut Context<Self>) {
+        if !std::mem::replace(&mut self.fold_due, true) {
+            ctx.notify(publish::Fold);
+        }
+    }
+}
+
+impl Handler<Barrier> for Router {
+    type Result = ();
+
+    fn handle(&mut self, _: Barrier, _: &mut Self::Context) {}
+}
+
+impl Handler<Leave> for Router {
+    type Result = ();
+
+    fn handle(&mut self, Leave(end): Leave, ctx: &mut Self::Context) {
+        self.watch.expect(end);
+        ctx.stop();
+    }
+}
+
+#[cfg(feature = "test-hooks")]
+impl Handler<crate::messages::Poison> for Router {
+    type Result = ();
+
+    fn handle(&mut self, _: crate::messages::Poison, _: &mut Self::Context) {
+        panic!("poisoned router");
+    }
+}

@@ -1,0 +1,86 @@
+//! What the router remembers of its own picks: records of answers per combo and model.
+//! Not a part of the board, not stored: it is learnt anew in a minute.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use policy::dice::Dice;
+use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::plan::Memory;
+use policy::strategy::Metrics;
+
+use crate::directory::Directory;
+
+/// Attempts a record remembers.
+const WINDOW: usize = 100;
+
+#[derive(Default)]
+struct Record {
+    /// First-byte time of a good answer in ms, `None` for a failure; newest last.
+    attempts: VecDeque<Option<u32>>,
+}
+
+/// The router's records.
+#[derive(Default)]
+pub(super) struct RoutingMemory {
+    records: HashMap<Arc<str>, HashMap<(ProviderId, ModelId), Record>>,
+}
+
+impl RoutingMemory {
+    pub(super) fn served(
+        &mut self,
+        combo: Arc<str>,
+        target: (ProviderId, ModelId),
+        first_byte_ms: Option<u32>,
+    ) {
+        let record = self.records.entry(combo).or_default().entry(target).or_default();
+        if record.attempts.len() == WINDOW {
+            record.attempts.pop_front();
+        }
+        record.attempts.push_back(first_byte_ms);
+    }
+
+    fn metrics(&self, combo: &str, target: &(ProviderId, ModelId)) -> Option<Metrics> {
+        let attempts = &self.records.get(combo)?.get(target)?.attempts;
+        let good: Vec<u32> = attempts.iter().flatten().copied().collect();
+        let sum: f64 = good.iter().copied().map(f64::from).sum();
+        Some(Metrics {
+            success_rate: good.len() as f64 / attempts.len().max(1) as f64,
+            mean_ms: (!good.is_empty()).then(|| sum / good.len() as f64),
+        })
+    }
+}
+
+/// The records together with the live slots: what `policy::plan` may ask.
+pub(super) struct Remembered<'a> {
+    pub(super) memory: &'a RoutingMemory,
+    pub(super) directory: &'a Directory,
+}
+
+impl Memory for Remembered<'_> {
+    fn in_flight(&self, connection: &ConnectionId) -> u32 {
+        self.directory.connection(connection).map_or(0, |shared| shared.slots.in_flight())
+    }
+
+    fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics> {
+        self.memory.metrics(combo, &(provider.clone(), model.clone()))
+    }
+}
+
+/// Dice over a fast generator.
+pub struct Seeded<'a>(pub(super) &'a mut fastrand::Rng);
+
+/// Dice over `rng`, for callers outside the router (jitter of a retry).
+pub fn seeded(rng: &mut fastrand::Rng) -> Seeded<'_> {
+    Seeded(rng)
+}
+
+impl Dice for Seeded<'_> {
+    fn unit(&mut self) -> f64 {
+        self.0.f64()
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        if bound == 0 { 0 } else { self.0.usize(0..bound) }
+    }
+}

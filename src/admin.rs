@@ -1,0 +1,72 @@
+//! The control plane: what operators see and may order. Reading loads the shared board
+//! and sends no message, so a busy dashboard cannot slow routing.
+
+mod access;
+mod actors;
+mod combos;
+mod errors;
+mod health;
+mod metrics;
+mod orders;
+mod reset;
+mod views;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ::actors::blueprint::Blueprint;
+use ::actors::messages::StoreLink;
+use ::actors::permit::Owners;
+use actix_web::web;
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use crate::http::state::{Gate, HttpSettings};
+use crate::storage::{Flush, Health, Store};
+use crate::telemetry::Metrics;
+
+/// What the control plane needs.
+pub struct Admin {
+    /// Hash of the admin token.
+    pub token: [u8; 32],
+    /// The owners.
+    pub owners: Owners,
+    /// What is configured.
+    pub blueprint: Arc<ArcSwap<Blueprint>>,
+    /// Counts of what happens.
+    pub metrics: Arc<Metrics>,
+    /// The store's actor.
+    pub store: Arc<ArcSwapOption<actix::Addr<Store>>>,
+    /// The way to it.
+    pub store_link: StoreLink,
+    /// How it fares.
+    pub health: Arc<Health>,
+    /// Whether the process takes requests.
+    pub gate: Arc<Gate>,
+    /// `/metrics` needs no token.
+    pub metrics_public: bool,
+    /// When the process started.
+    pub started: Instant,
+}
+
+impl Admin {
+    /// Waits until what was ordered is on disk; a failing store is logged there and shown in health.
+    async fn flush(&self) {
+        if let Some(store) = self.store.load_full() {
+            let _ = store.send(Flush).await;
+        }
+    }
+}
+
+/// Adds the management routes.
+pub fn routes(config: &mut web::ServiceConfig, admin: Arc<Admin>, settings: Arc<ArcSwap<HttpSettings>>) {
+    config
+        .app_data(web::Data::from(admin))
+        .app_data(web::Data::from(settings))
+        .route("/api/monitoring/health", web::get().to(health::show))
+        .route("/api/resilience/reset", web::post().to(reset::reset))
+        .route("/api/actors", web::get().to(actors::list))
+        .route("/api/actors/{kind}/{id}", web::get().to(actors::one))
+        .route("/api/actors/{kind}/{id}/messages", web::post().to(orders::order))
+        .route("/api/combos", web::get().to(combos::list))
+        .route("/metrics", web::get().to(metrics::show));
+}

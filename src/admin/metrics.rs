@@ -1,0 +1,77 @@
+//! `GET /metrics` in OpenMetrics text.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::{Admin, access};
+use crate::telemetry::Gauges;
+
+/// What Prometheus expects of an OpenMetrics answer.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Everything that is counted.
+pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> HttpResponse {
+    if !admin.metrics_public
+        && let Err(refusal) = access::require(&request)
+    {
+        return refusal;
+    }
+    admin.refresh();
+    HttpResponse::Ok().content_type(CONTENT_TYPE).body(admin.metrics.text())
+}
+
+impl Admin {
+    /// Sets the gauges of what the owners are now.
+    fn refresh(&self) {
+        let now = self.owners.clock.now();
+        let metrics = &self.metrics;
+        metrics.clear_owners();
+        metrics.store(self.health.bytes(), self.health.is_failing());
+        for shared in self.owners.directory.providers() {
+            metrics.breaker(shared.id.as_str(), shared.view.load().label(now));
+        }
+        for shared in self.owners.directory.connections() {
+            metrics.in_flight(shared.id.as_str(), shared.slots.in_flight());
+        }
+        for gauges in self.gauges() {
+            metrics.actor(&gauges);
+        }
+    }
+
+    fn gauges(&self) -> Vec<Gauges> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let of = |kind, id: String, gauge: &::actors::mailbox::Gauge, restarts: u64| Gauges {
+            kind,
+            id,
+            waiting: gauge.waiting(),
+            refused: gauge.refused(),
+            restarts,
+        };
+        let router = &self.owners.router;
+        let mut gauges = vec![
+            of("router", "router".into(), router.mailbox.gauge(), router.restarts.load(Relaxed)),
+            of("store", "store".into(), self.store_link.gauge(), self.health.restarts()),
+        ];
+        let directory = &self.owners.directory;
+        for shared in directory.providers() {
+            gauges.push(of(
+                "provider",
+                shared.id.to_string(),
+                shared.mailbox.gauge(),
+                shared.restarts.load(Relaxed),
+            ));
+        }
+        for shared in directory.connections() {
+            gauges.push(of(
+                "connection",
+                shared.id.to_string(),
+                shared.mailbox.gauge(),
+                shared.restarts.load(Relaxed),
+            ));
+        }
+        for shared in directory.lockouts() {
+            let id = shared.key.id(&shared.connection);
+            gauges.push(of("lockout", id, shared.mailbox.gauge(), shared.restarts.load(Relaxed)));
+        }
+        gauges
+    }
+}

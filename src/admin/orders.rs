@@ -1,0 +1,206 @@
+//! `POST /api/actors/{kind}/{id}/messages`: an operator's order to one actor.
+
+use std::sync::Arc;
+
+use ::actors::connection::{ConnectionShared, Order as ConnectionOrder};
+use ::actors::lockout::{LockoutShared, Remove};
+use ::actors::mailbox::Unanswered;
+use ::actors::messages::{Barrier, Owner};
+use ::actors::provider::{Order as ProviderOrder, ProviderShared};
+use ::actors::router::family::Restart;
+use actix_web::{HttpRequest, HttpResponse, web};
+use policy::time::Millis;
+use serde_json::{Map, Value, json};
+
+use super::actors::{Named, describe, find};
+use super::{Admin, access, errors};
+
+/// A message and how long it is for.
+struct Order {
+    name: String,
+    for_ms: Option<Millis>,
+}
+
+/// Reads `{"message": NAME, "for": DURATION?}`.
+fn parse(body: &[u8]) -> Result<Order, HttpResponse> {
+    let fields: Map<String, Value> = serde_json::from_slice(body)
+        .map_err(|error| errors::invalid("body", &format!("must be a JSON object: {error}")))?;
+    if let Some(unknown) = fields.keys().find(|field| !matches!(field.as_str(), "message" | "for")) {
+        return Err(errors::invalid(unknown, "unknown field; accepted: message, for"));
+    }
+    let name = fields.get("message").and_then(Value::as_str);
+    let name = name.ok_or_else(|| errors::invalid("message", "must be the name of a message"))?.to_owned();
+    let for_ms = match fields.get("for") {
+        None => None,
+        Some(Value::String(text)) => {
+            let length = humantime::parse_duration(text);
+            let length = length.map_err(|error| {
+                errors::invalid("for", &format!("must be a duration like \"60s\": {error}"))
+            })?;
+            Some(Millis::try_from(length.as_millis()).unwrap_or(Millis::MAX))
+        }
+        Some(_) => return Err(errors::invalid("for", "must be a duration like \"60s\"")),
+    };
+    Ok(Order { name, for_ms })
+}
+
+/// Longest time an order may be for, ms: 30 days.
+const LONGEST: Millis = 30 * policy::time::DAY;
+
+fn accepted(kind: &str) -> &'static str {
+    match kind {
+        "provider" => "reset, trip, isolate, observe, restart",
+        "connection" => "reset, cool, drain, undrain, restart",
+        "lockout" => "reset, restart",
+        "router" => "restart",
+        _ => "none",
+    }
+}
+
+/// Carries the order out and answers the actor's new state.
+pub(super) async fn order(
+    request: HttpRequest,
+    admin: web::Data<Admin>,
+    path: web::Path<(String, String)>,
+    body: web::Bytes,
+) -> HttpResponse {
+    if let Err(refusal) = access::require(&request) {
+        return refusal;
+    }
+    let (kind, id) = path.into_inner();
+    let carried_out = async {
+        let named = find(&admin, &kind, &id)?;
+        let order = parse(&body)?;
+        if order.for_ms.is_some_and(|for_ms| for_ms == 0 || for_ms > LONGEST) {
+            return Err(errors::invalid("for", "must be between 1ms and 30days"));
+        }
+        let unknown = || errors::invalid("message", &format!("accepted for a {kind}: {}", accepted(&kind)));
+        match &named {
+            Named::Provider(shared) => tell_provider(&admin, shared, &order).await.ok_or_else(unknown)?,
+            Named::Connection(shared) => {
+                tell_connection(&admin, shared, &order).await?.ok_or_else(unknown)?
+            }
+            Named::Lockout(shared) => tell_lockout(&admin, shared, &order).await.ok_or_else(unknown)?,
+            Named::Router => tell_router(&admin, &order).await.ok_or_else(unknown)?,
+            Named::Store => return Err(unknown()),
+        }
+        tracing::info!(%kind, %id, message = order.name, "an operator's order");
+        Ok(named)
+    };
+    let named = match carried_out.await {
+        Ok(named) => named,
+        Err(refusal) => return refusal,
+    };
+    admin.settle_board().await;
+    admin.flush().await;
+    match named {
+        Named::Lockout(shared)
+            if admin.owners.directory.lockout(&shared.connection, &shared.key).is_none() =>
+        {
+            HttpResponse::Ok().json(json!({"kind": "lockout", "id": id, "state": "removed"}))
+        }
+        named => describe(&admin, named).await,
+    }
+}
+
+impl Admin {
+    /// What the owners have just published is on the shared board.
+    pub(super) async fn settle_board(&self) {
+        // The first hears what was posted, the second the fold that it caused.
+        for _ in 0..2 {
+            let _: Result<(), Unanswered> = self.owners.router.mailbox.ask(Barrier).await;
+        }
+    }
+}
+
+async fn tell_provider(admin: &Admin, shared: &Arc<ProviderShared>, order: &Order) -> Option<()> {
+    let what = match order.name.as_str() {
+        "reset" => ProviderOrder::Reset,
+        "trip" => ProviderOrder::Trip(order.for_ms),
+        "isolate" => ProviderOrder::Isolate,
+        "observe" => ProviderOrder::Observe,
+        "restart" => {
+            restart(admin, Owner::Provider(shared.id.clone())).await;
+            return Some(());
+        }
+        #[cfg(feature = "test-hooks")]
+        "poison" => {
+            shared.mailbox.post(::actors::messages::Poison);
+            return Some(());
+        }
+        _ => return None,
+    };
+    shared.mailbox.post(what);
+    let _ = shared.mailbox.ask(Barrier).await;
+    Some(())
+}
+
+async fn tell_connection(
+    admin: &Admin,
+    shared: &Arc<ConnectionShared>,
+    order: &Order,
+) -> Result<Option<()>, HttpResponse> {
+    let what = match order.name.as_str() {
+        "reset" => {
+            for lockout in admin.owners.directory.lockouts_of(&shared.id) {
+                remove(admin, &lockout).await;
+            }
+            ConnectionOrder::Reset
+        }
+        "cool" => match order.for_ms {
+            Some(for_ms) => ConnectionOrder::Cool(for_ms),
+            None => return Err(errors::invalid("for", "must say how long, like \"30s\"")),
+        },
+        "drain" => ConnectionOrder::Drain,
+        "undrain" => ConnectionOrder::Undrain,
+        "restart" => {
+            restart(admin, Owner::Connection(shared.id.clone())).await;
+            return Ok(Some(()));
+        }
+        #[cfg(feature = "test-hooks")]
+        "poison" => {
+            shared.mailbox.post(::actors::messages::Poison);
+            return Ok(Some(()));
+        }
+        _ => return Ok(None),
+    };
+    shared.mailbox.post(what);
+    let _ = shared.mailbox.ask(Barrier).await;
+    Ok(Some(()))
+}
+
+async fn tell_lockout(admin: &Admin, shared: &Arc<LockoutShared>, order: &Order) -> Option<()> {
+    match order.name.as_str() {
+        "reset" => remove(admin, shared).await,
+        "restart" => restart(admin, Owner::Lockout(shared.connection.clone(), shared.key.clone())).await,
+        #[cfg(feature = "test-hooks")]
+        "poison" => shared.mailbox.post(::actors::messages::Poison),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The lockout ends itself; the router hears of it before this returns.
+async fn remove(admin: &Admin, shared: &Arc<LockoutShared>) {
+    shared.mailbox.post(Remove);
+    let _ = shared.mailbox.ask(Barrier).await;
+    admin.settle_board().await;
+}
+
+async fn tell_router(admin: &Admin, order: &Order) -> Option<()> {
+    match order.name.as_str() {
+        "restart" => {
+            admin.owners.router.mailbox.post(::actors::provider::Leave(::actors::watch::End::Restarted))
+        }
+        #[cfg(feature = "test-hooks")]
+        "poison" => admin.owners.router.mailbox.post(::actors::messages::Poison),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// The router tells the owner to leave and spawns the next one when it has.
+async fn restart(admin: &Admin, owner: Owner) {
+    admin.owners.router.mailbox.post(Restart(owner));
+    admin.settle_board().await;
+}

@@ -1,0 +1,13 @@
+//! Joins the rooms: start, reload, shutdown. No rule of its own lives here.
+
+mod plans;
+mod roots;
+mod scripted;
+mod secrets;
+mod serve;
+mod shutdown;
+
+pub use plans::{blueprint, endpoints, http_settings};
+pub use scripted::builtin;
+pub use serve::{Running, ServeError, start};
+pub use shutdown::run;

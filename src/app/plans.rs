@@ -1,0 +1,282 @@
+//! From settings to what each room works with.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use actors::blueprint::{Blueprint, ConnectionNumbers, MailboxBounds};
+use policy::attempts::AttemptSettings;
+use policy::breaker::BreakerSettings;
+use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
+use policy::cooldown::{CooldownSettings, resolve_delay};
+use policy::ids::Class;
+use policy::lockout::LockoutSettings;
+use policy::strategy;
+
+use crate::http::auth::{Keys, hash};
+use crate::http::state::{HttpSettings, ListedModel};
+use crate::settings::{self, AuthHeader, Format, Settings};
+use crate::upstream::{Endpoint, Endpoints, HeaderName, HeaderValue, Route, Uri, join_url};
+
+/// What the owners are built from. `salt` seasons the fingerprints of credentials.
+pub fn blueprint(settings: &Settings, salt: &str) -> Blueprint {
+    let classes: HashMap<_, _> =
+        settings.providers.iter().map(|provider| (provider.id.clone(), provider)).collect();
+    let connections = settings.connections.iter().filter_map(|connection| {
+        let provider = classes.get(&connection.provider)?;
+        Some((connection.id.clone(), numbers(settings, provider, connection, salt)))
+    });
+    Blueprint {
+        catalogue: Arc::new(catalogue(settings)),
+        providers: settings
+            .providers
+            .iter()
+            .map(|provider| (provider.id.clone(), breaker(settings, provider.class)))
+            .collect(),
+        connections: connections.collect(),
+        mailbox: bounds(&settings.mailbox),
+    }
+}
+
+fn bounds(mailbox: &settings::Mailbox) -> MailboxBounds {
+    MailboxBounds {
+        router: mailbox.router,
+        provider: mailbox.provider,
+        connection: mailbox.connection,
+        lockout: mailbox.lockout,
+        store: mailbox.store,
+    }
+}
+
+fn breaker(settings: &Settings, class: Class) -> BreakerSettings {
+    let numbers = settings.resilience.provider_breaker.of(class);
+    BreakerSettings {
+        open_at: numbers.failure_threshold,
+        degrade_at: numbers.degradation_threshold,
+        reset_ms: numbers.reset_timeout_ms,
+        ..BreakerSettings::for_class(class)
+    }
+    .normalised()
+}
+
+fn numbers(
+    settings: &Settings,
+    provider: &settings::Provider,
+    connection: &settings::Connection,
+    salt: &str,
+) -> ConnectionNumbers {
+    let class = provider.class;
+    let cooling = settings.resilience.connection_cooldown.of(class);
+    let quota = settings.resilience.provider_quota_overrides.get(provider.id.as_str());
+    let provider_delay =
+        quota.and_then(|quota| quota.rate_limit_cooldown_seconds).map(|seconds| seconds * 1_000);
+    let reset_ms = settings.resilience.provider_breaker.of(class).reset_timeout_ms;
+    let cooldown = CooldownSettings {
+        base_ms: cooling.base_cooldown_ms,
+        use_hints: cooling.use_upstream_retry_hints,
+        max_steps: cooling.max_backoff_steps,
+        ceiling_ms: settings.resilience.model_lockout.max_cooldown_ms,
+        trial_ms: reset_ms,
+        rate_limit_delay_ms: resolve_delay(connection.rate_limit_delay_ms, provider_delay, None),
+        disable_cooling: connection.disable_cooling,
+    };
+    let typed = &settings.resilience.model_lockout;
+    let lockout = LockoutSettings {
+        enabled: typed.enabled,
+        error_codes: typed.error_codes.clone(),
+        base_ms: typed.base_cooldown_ms,
+        max_ms: typed.max_cooldown_ms,
+        max_steps: typed.max_backoff_steps,
+        exponential: typed.use_exponential_backoff,
+        class_base_ms: cooling.base_cooldown_ms,
+        class_max_steps: cooling.max_backoff_steps,
+        reset_after_ms: reset_ms,
+    };
+    ConnectionNumbers {
+        provider: provider.id.clone(),
+        cooldown,
+        lockout: lockout.normalised(),
+        usable: connection.active && connection.credential.is_some(),
+        max_concurrent: connection.max_concurrent,
+        fingerprint: connection
+            .credential
+            .as_ref()
+            .map(|secret| fingerprint(secret.expose(), salt))
+            .unwrap_or_default(),
+    }
+}
+
+/// Decision 3c: tells a changed credential without telling the credential.
+fn fingerprint(secret: &str, salt: &str) -> String {
+    hash(&format!("{salt}\n{secret}")).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn dialect(format: Format) -> Dialect {
+    match format {
+        Format::Openai => Dialect::Openai,
+        Format::Anthropic => Dialect::Anthropic,
+        Format::Responses => Dialect::Responses,
+        Format::Gemini => Dialect::Gemini,
+    }
+}
+
+fn catalogue(settings: &Settings) -> Catalogue {
+    let providers = settings.providers.iter().map(|provider| {
+        let mut connections: Vec<Arc<ConnectionEntry>> = settings
+            .connections
+            .iter()
+            .filter(|connection| connection.provider == provider.id)
+            .map(|connection| {
+                Arc::new(ConnectionEntry {
+                    id: connection.id.clone(),
+                    provider: provider.id.clone(),
+                    priority: connection.priority,
+                    usable: connection.active && connection.credential.is_some(),
+                    models: connection.models.clone(),
+                })
+            })
+            .collect();
+        connections.sort_by_key(|connection| connection.priority);
+        let models = provider.models.as_ref();
+        let entry = ProviderEntry {
+            id: provider.id.clone(),
+            class: provider.class,
+            dialects: provider.formats.iter().copied().map(dialect).collect(),
+            models: models.map(|models| models.iter().map(|model| model.id.clone()).collect()),
+            passthrough_models: provider.passthrough_models,
+            connections,
+        };
+        (provider.id.clone(), entry)
+    });
+    Catalogue {
+        providers: providers.collect(),
+        combos: settings
+            .combos
+            .iter()
+            .map(|typed| combo(typed))
+            .map(|combo| (combo.name.clone(), combo))
+            .collect(),
+    }
+}
+
+fn combo(typed: &settings::Combo) -> Combo {
+    let steps = typed.targets.iter().filter_map(|target| {
+        let (provider, model) = target.model.split_once('/')?;
+        Some(Step { provider: provider.into(), model: model.into(), connection: target.connection.clone() })
+    });
+    let config = &typed.config;
+    Combo {
+        name: typed.name.as_str().into(),
+        strategy: strategy::find(&typed.strategy).map_or("priority", |found| found.name()),
+        steps: steps.collect(),
+        attempts: AttemptSettings {
+            max_retries: config.max_retries,
+            retry_delay_ms: config.retry_delay_ms,
+            fallback_delay_ms: config.fallback_delay_ms,
+            target_timeout_ms: config.target_timeout_ms,
+            failover_before_retry: config.failover_before_retry,
+        },
+        slow_start_ms: config.slow_start_ms,
+    }
+}
+
+/// How each connection is dialled. An address that cannot be one leaves its connections out.
+pub fn endpoints(settings: &Settings) -> Endpoints {
+    let mut endpoints = Endpoints::default();
+    for provider in &settings.providers {
+        let Some(addresses) = addresses(&provider.base_url) else {
+            tracing::error!(provider = %provider.id, "its base_url is no address; its connections are unusable");
+            continue;
+        };
+        for connection in settings.connections.iter().filter(|connection| connection.provider == provider.id)
+        {
+            let endpoint = endpoint(settings, provider, connection, addresses.clone());
+            endpoints.insert(connection.id.clone(), Arc::new(endpoint));
+        }
+    }
+    endpoints
+}
+
+fn addresses(base: &str) -> Option<[Uri; 5]> {
+    let mut addresses: [Uri; 5] = Default::default();
+    for route in Route::ALL {
+        addresses[route as usize] = join_url(base, route.path()).parse().ok()?;
+    }
+    Some(addresses)
+}
+
+fn endpoint(
+    settings: &Settings,
+    provider: &settings::Provider,
+    connection: &settings::Connection,
+    addresses: [Uri; 5],
+) -> Endpoint {
+    let mut headers = vec![header("content-type", "application/json")];
+    for (name, value) in provider.headers.iter().chain(&connection.headers) {
+        headers.push(header(name, value));
+    }
+    if let Some(secret) = connection.credential.as_ref().filter(|secret| !secret.expose().is_empty()) {
+        headers.push(credential(provider, secret.expose()));
+    }
+    let timeouts = &settings.upstream;
+    Endpoint {
+        addresses,
+        headers: headers.into_iter().flatten().collect(),
+        credential: connection.credential.clone(),
+        connect_timeout: connection
+            .connect_timeout
+            .or(provider.connect_timeout)
+            .unwrap_or(timeouts.connect_timeout),
+        first_byte_timeout: connection
+            .first_byte_timeout
+            .or(provider.first_byte_timeout)
+            .unwrap_or(timeouts.first_byte_timeout),
+    }
+}
+
+type Header = Option<(HeaderName, HeaderValue)>;
+
+fn header(name: &str, value: &str) -> Header {
+    Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
+}
+
+/// The one header that carries the credential (contract 8, `auth_header`).
+fn credential(provider: &settings::Provider, secret: &str) -> Header {
+    let by_format = match provider.formats.first() {
+        Some(Format::Anthropic) => AuthHeader::XApiKey,
+        Some(Format::Gemini) => AuthHeader::XGoogApiKey,
+        _ => AuthHeader::Bearer,
+    };
+    let mut header = match provider.auth_header.unwrap_or(by_format) {
+        AuthHeader::Bearer => header("authorization", &format!("Bearer {secret}")),
+        AuthHeader::XApiKey => header("x-api-key", secret),
+        AuthHeader::XGoogApiKey => header("x-goog-api-key", secret),
+        AuthHeader::ApiKey => header("api-key", secret),
+    };
+    if let Some((_, value)) = &mut header {
+        value.set_sensitive(true);
+    }
+    header
+}
+
+/// What clients are told.
+pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSettings {
+    let mut keys = Keys::of(settings);
+    if let Some(hash) = made_key {
+        keys.add(hash, "made-at-start");
+    }
+    let combos =
+        settings.combos.iter().map(|combo| ListedModel { id: combo.name.clone(), owner: "combo".into() });
+    let models = settings.providers.iter().flat_map(|provider| {
+        provider.models.iter().flatten().map(|model| ListedModel {
+            id: format!("{}/{}", provider.id, model.id),
+            owner: provider.id.to_string(),
+        })
+    });
+    HttpSettings {
+        max_body: settings.server.max_body,
+        max_retry_after_ms: settings.server.max_retry_after.as_millis() as u64,
+        access_log: settings.log.access,
+        keys,
+        models: combos.chain(models).collect(),
+    }
+}

@@ -1,0 +1,94 @@
+//! The entities that `[demo]` adds (contract 6).
+
+use policy::ids::Class;
+
+use crate::settings::{
+    Builtin, Combo, ComboConfig, ComboTarget, Connection, Format, Provider, Secret, Settings, Source,
+};
+
+const PROVIDERS: [(&str, Format, &[&str]); 6] = [
+    ("demo-a", Format::Openai, &["demo-a-1", "demo-a-2"]),
+    ("demo-b", Format::Openai, &["demo-b-1"]),
+    ("claude-a", Format::Anthropic, &["claude-a-1", "claude-a-2"]),
+    ("claude-b", Format::Anthropic, &["claude-b-1"]),
+    ("responses-a", Format::Responses, &["responses-a-1"]),
+    ("gemini-a", Format::Gemini, &["gemini-a-1"]),
+];
+
+const COMBOS: [(&str, &str, &[&str]); 5] = [
+    ("demo", "priority", &["demo-a/flaky-30", "demo-b/steady"]),
+    ("demo-down", "priority", &["demo-a/status-503", "demo-b/steady"]),
+    ("demo-fast", "p2c", &["demo-a/steady", "demo-b/steady"]),
+    ("demo-claude", "priority", &["claude-a/flaky-30", "claude-b/steady"]),
+    ("demo-responses", "priority", &["responses-a/steady"]),
+];
+
+/// What the config may refer to while the demo is on.
+pub fn builtin() -> Builtin {
+    let text = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+    Builtin {
+        providers: PROVIDERS
+            .iter()
+            .map(|(id, _, connections)| ((*id).to_owned(), text(connections)))
+            .collect(),
+        combos: COMBOS.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
+    }
+}
+
+/// Adds them; `base_url` is where the scripted upstream listens.
+pub(super) fn add(settings: &mut Settings, base_url: &str) {
+    for (id, format, connections) in PROVIDERS {
+        settings.providers.push(Provider {
+            id: id.into(),
+            class: Class::Apikey,
+            formats: vec![format],
+            base_url: base_url.to_owned(),
+            per_model_quota: false,
+            passthrough_models: true,
+            models: None,
+            headers: Vec::new(),
+            auth_header: None,
+            connect_timeout: None,
+            first_byte_timeout: None,
+            source: Source::Demo,
+        });
+        for (index, connection) in connections.iter().enumerate() {
+            settings.connections.push(Connection {
+                id: (*connection).into(),
+                provider: id.into(),
+                credential: Some(Secret::from(format!("demo-{connection}"))),
+                priority: index as u32 + 1,
+                active: true,
+                max_concurrent: 0,
+                models: vec!["*".into()],
+                headers: Vec::new(),
+                connect_timeout: None,
+                first_byte_timeout: None,
+                rate_limit_delay_ms: None,
+                disable_cooling: false,
+                source: Source::Demo,
+            });
+        }
+    }
+    for (name, strategy, targets) in COMBOS {
+        let targets = targets.iter().map(|model| ComboTarget {
+            model: (*model).to_owned(),
+            weight: 0.0,
+            connection: None,
+        });
+        settings.combos.push(Combo {
+            name: name.to_owned(),
+            strategy: strategy.to_owned(),
+            targets: targets.collect(),
+            config: ComboConfig {
+                max_retries: 1,
+                retry_delay_ms: 2_000,
+                fallback_delay_ms: 0,
+                target_timeout_ms: 0,
+                failover_before_retry: true,
+                slow_start_ms: 0,
+            },
+            source: Source::Demo,
+        });
+    }
+}

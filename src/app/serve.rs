@@ -1,0 +1,338 @@
+//! Start: store, owners, servers, in this order of dependence.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_rt::{Arbiter, ArbiterHandle};
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpServer, web};
+use actors::blueprint::Placement;
+use actors::clock::Clock;
+use actors::directory::{Directory, Links, RouterShared};
+use actors::messages::{Barrier, Observer, StoreLink};
+use actors::permit::Owners;
+use actors::router::Seed;
+use actors::watch::Living;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::plans::{blueprint, endpoints, http_settings};
+use super::roots::Nursery;
+use super::{scripted, secrets};
+use crate::admin::{self, Admin};
+use crate::demo;
+use crate::http::{self, Http, state::Gate};
+use crate::relay::{Tower, Worker};
+use crate::settings::Settings;
+use crate::storage::{Database, Health, OpenError, Store};
+use crate::telemetry::Metrics;
+use crate::upstream::{ClientSettings, Dialler, extra_roots};
+
+/// Longer than the pools of the official clients keep an idle connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// How long the owners may take to come up.
+const OWNERS_LIMIT: Duration = Duration::from_secs(30);
+
+/// Why the process cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The store was opened but not read or written.
+    #[error("the store cannot be read: {0}")]
+    Read(#[from] sled::Error),
+    /// An address.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// Extra root certificates.
+    #[error("`upstream.ca_file`: {0}")]
+    Roots(String),
+    /// Something else of the system.
+    #[error("{0}")]
+    System(String),
+}
+
+/// A running switchtower.
+pub struct Running {
+    /// Where clients are served.
+    pub address: SocketAddr,
+    /// Where the management API is served, if elsewhere.
+    pub admin_address: Option<SocketAddr>,
+    /// Where the scripted upstream listens.
+    pub demo_address: Option<SocketAddr>,
+    /// Its inner parts, for shutdown and reload.
+    pub(super) parts: Parts,
+}
+
+/// What shutdown needs.
+pub(super) struct Parts {
+    pub(super) gate: Arc<Gate>,
+    pub(super) owners: Owners,
+    pub(super) living: Living,
+    pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
+    pub(super) servers: Vec<ServerHandle>,
+    pub(super) store_arbiter: Arbiter,
+    pub(super) grace: Duration,
+}
+
+/// What every worker of both servers shares.
+#[derive(Clone)]
+struct Shared {
+    tower: Arc<Tower>,
+    http_settings: Arc<ArcSwap<http::state::HttpSettings>>,
+    gate: Arc<Gate>,
+    client: ClientSettings,
+    admin: Arc<Admin>,
+}
+
+/// Starts everything; `settings` was loaded from `config`.
+pub async fn start(mut settings: Settings, config: &Path) -> Result<Running, ServeError> {
+    let mut servers = Vec::new();
+    let database = Database::open(&settings.store.path)?;
+    let restored = database.load()?;
+    let secrets = secrets::prepare(&settings, &database).map_err(ServeError::System)?;
+    let demo_address = match settings.demo.enabled {
+        true => Some(start_demo(&mut settings, &mut servers).await?),
+        false => None,
+    };
+    let plan = Arc::new(ArcSwap::from_pointee(blueprint(&settings, &secrets.salt)));
+    let links = links(&settings);
+    let metrics = links.1.clone();
+    let links = links.0;
+    let owners = Owners {
+        directory: Arc::new(Directory::default()),
+        router: links.router.clone(),
+        clock: links.clock,
+    };
+    let gate = Arc::new(Gate::default());
+    let health = Arc::new(Health::default());
+    let store = Arc::new(ArcSwapOption::empty());
+    let shared = Shared {
+        tower: Arc::new(Tower {
+            owners: owners.clone(),
+            endpoints: ArcSwap::from_pointee(endpoints(&settings)),
+            metrics: metrics.clone(),
+        }),
+        http_settings: Arc::new(ArcSwap::from_pointee(http_settings(&settings, secrets.client_key))),
+        gate: gate.clone(),
+        client: client_settings(&settings)?,
+        admin: Arc::new(Admin {
+            token: secrets.admin,
+            owners: owners.clone(),
+            blueprint: plan.clone(),
+            metrics,
+            store: store.clone(),
+            store_link: links.store.clone(),
+            health: health.clone(),
+            gate: gate.clone(),
+            metrics_public: settings.metrics.public,
+            started: std::time::Instant::now(),
+        }),
+    };
+    let (arbiters, address) = start_http(&settings, &shared, &mut servers).await?;
+    let admin_address = start_admin(&settings, &shared, &mut servers)?;
+    let store_arbiter = Arbiter::new();
+    let seed = Seed {
+        blueprint: plan,
+        directory: owners.directory.clone(),
+        links: links.clone(),
+        placement: Placement::new(arbiters),
+        dice: None,
+    };
+    let nursery = Nursery {
+        seed,
+        database,
+        dirty: Default::default(),
+        flush_interval: settings.store.flush_interval,
+        health,
+        store_home: store_arbiter.handle(),
+        store: store.clone(),
+    };
+    nursery.start(restored);
+    owners_up(&owners).await?;
+    gate.open();
+    tracing::info!(config = %config.display(), %address, "serving");
+    let living = links.living;
+    let parts =
+        Parts { gate, owners, living, store, servers, store_arbiter, grace: settings.server.shutdown_grace };
+    Ok(Running { address, admin_address, demo_address, parts })
+}
+
+/// The owners have published themselves and the board is shared.
+async fn owners_up(owners: &Owners) -> Result<(), ServeError> {
+    let up = async {
+        // Once for the router's start, then for each owner's own news, then for the router to have read it.
+        while owners.router.mailbox.ask(Barrier).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        for provider in owners.directory.providers() {
+            let _ = provider.mailbox.ask(Barrier).await;
+        }
+        for connection in owners.directory.connections() {
+            let _ = connection.mailbox.ask(Barrier).await;
+        }
+        for _ in 0..2 {
+            let _ = owners.router.mailbox.ask(Barrier).await;
+        }
+    };
+    let late = |_| ServeError::System("the owners did not come up in time".into());
+    tokio::time::timeout(OWNERS_LIMIT, up).await.map_err(late)
+}
+
+fn links(settings: &Settings) -> (Links, Arc<Metrics>) {
+    let metrics = Metrics::new();
+    let counted = metrics.clone();
+    let observer: Observer = Arc::new(move |owner, change| {
+        if change.from != change.to {
+            counted.change(owner.kind(), owner.id(), &change.to);
+        }
+    });
+    let links = Links {
+        clock: Clock::start(),
+        router: Arc::new(RouterShared::new(settings.mailbox.router)),
+        store: StoreLink::new(settings.mailbox.store),
+        observer,
+        living: Living::new(),
+    };
+    (links, metrics)
+}
+
+fn client_settings(settings: &Settings) -> Result<ClientSettings, ServeError> {
+    let roots = match &settings.upstream.ca_file {
+        Some(path) => {
+            extra_roots(path).map_err(|error| ServeError::Roots(format!("{}: {error}", path.display())))?
+        }
+        None => Vec::new(),
+    };
+    Ok(ClientSettings {
+        connect_timeout: settings.upstream.connect_timeout,
+        pool_idle: settings.upstream.pool_idle,
+        pool_lifetime: settings.upstream.pool_lifetime,
+        roots: Arc::new(roots),
+    })
+}
+
+async fn start_demo(
+    settings: &mut Settings,
+    servers: &mut Vec<ServerHandle>,
+) -> Result<SocketAddr, ServeError> {
+    let listen = settings.demo.listen;
+    let wanted = demo::DemoSettings { listen, log: settings.demo.log, workers: 1 };
+    let demo = demo::bind(wanted).await.map_err(|error| ServeError::Listen(listen, error))?;
+    let address = demo.address();
+    let server = demo.server();
+    servers.push(server.handle());
+    actix_rt::spawn(server);
+    scripted::add(settings, &format!("http://{address}"));
+    Ok(address)
+}
+
+fn workers(settings: &Settings) -> usize {
+    match settings.server.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        set => set,
+    }
+}
+
+/// Starts the client's server and collects the arbiters of its workers: the owners live there.
+async fn start_http(
+    settings: &Settings,
+    shared: &Shared,
+    servers: &mut Vec<ServerHandle>,
+) -> Result<(Vec<ArbiterHandle>, SocketAddr), ServeError> {
+    let (born, mut births) = unbounded_channel();
+    let with_admin = settings.admin.listen.is_none();
+    let (shared, count, listen) = (shared.clone(), workers(settings), settings.server.listen);
+    let server = HttpServer::new(move || {
+        // The start waits for this news; if it has failed meanwhile, nobody listens.
+        let _ = born.send(Arbiter::current());
+        let http = Http {
+            worker: Rc::new(Worker {
+                tower: shared.tower.clone(),
+                dialler: Dialler::new(shared.client.clone()),
+                dice: RefCell::new(fastrand::Rng::new()),
+            }),
+            settings: shared.http_settings.clone(),
+            gate: shared.gate.clone(),
+        };
+        let app =
+            App::new().app_data(http).app_data(web::Data::from(shared.gate.clone())).configure(http::routes);
+        let admin = shared.admin.clone();
+        let settings = shared.http_settings.clone();
+        app.configure(move |config| match with_admin {
+            true => admin::routes(config, admin, settings),
+            false => {}
+        })
+        .default_service(web::to(http::not_found))
+    });
+    let stall = settings.server.write_stall_timeout;
+    let server = server
+        .workers(count)
+        .tcp_nodelay(true)
+        .h1_allow_half_closed(false)
+        .keep_alive(KEEP_ALIVE)
+        .client_request_timeout(settings.server.header_timeout)
+        .shutdown_timeout(1)
+        .disable_signals()
+        .on_connect(move |io, _| limit_write_stall(io, stall))
+        .backlog(4096)
+        .bind(listen)
+        .map_err(|error| ServeError::Listen(listen, error))?;
+    let address = server.addrs().first().copied().unwrap_or(listen);
+    let server = server.run();
+    servers.push(server.handle());
+    actix_rt::spawn(server);
+    let mut arbiters = Vec::with_capacity(count);
+    while arbiters.len() < count {
+        match births.recv().await {
+            Some(arbiter) => arbiters.push(arbiter),
+            None => return Err(ServeError::System("the HTTP workers did not start".into())),
+        }
+    }
+    Ok((arbiters, address))
+}
+
+fn start_admin(
+    settings: &Settings,
+    shared: &Shared,
+    servers: &mut Vec<ServerHandle>,
+) -> Result<Option<SocketAddr>, ServeError> {
+    let Some(listen) = settings.admin.listen else { return Ok(None) };
+    let shared = shared.clone();
+    let server = HttpServer::new(move || {
+        let (admin, settings) = (shared.admin.clone(), shared.http_settings.clone());
+        App::new()
+            .app_data(web::Data::from(shared.gate.clone()))
+            .configure(move |config| admin::routes(config, admin, settings))
+            .route("/healthz", web::get().to(http::state::healthz))
+            .route("/readyz", web::get().to(http::state::readyz))
+            .default_service(web::to(http::not_found))
+    });
+    let server = server
+        .workers(1)
+        .tcp_nodelay(true)
+        .h1_allow_half_closed(false)
+        .shutdown_timeout(1)
+        .disable_signals()
+        .bind(listen)
+        .map_err(|error| ServeError::Listen(listen, error))?;
+    let address = server.addrs().first().copied();
+    let server = server.run();
+    servers.push(server.handle());
+    actix_rt::spawn(server);
+    Ok(address)
+}
+
+/// The server has no write timeout: the kernel ends a client that takes no bytes for so long.
+fn limit_write_stall(io: &dyn std::any::Any, stall: Duration) {
+    let Some(socket) = io.downcast_ref::<actix_web::rt::net::TcpStream>() else { return };
+    if let Err(error) = socket2::SockRef::from(socket).set_tcp_user_timeout(Some(stall)) {
+        tracing::debug!(%error, "the write stall limit could not be set");
+    }
+}

@@ -1,0 +1,85 @@
+//! The end: refuse, drain, save, stop (contract 1).
+
+use std::time::Duration;
+
+use actors::messages::Barrier;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::serve::{Parts, Running};
+use crate::storage::Flush;
+
+/// How often the number of requests in flight is looked at while draining.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs until a signal asks for the end, then drains; a second signal exits at once.
+pub async fn run(running: Running) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    let again = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    tokio::select! {
+        () = drain(running.parts) => {}
+        () = again => tracing::warn!("a second signal: exiting at once"),
+    }
+    Ok(())
+}
+
+async fn drain(parts: Parts) {
+    parts.gate.drain();
+    tracing::info!(in_flight = parts.gate.running(), grace = ?parts.grace, "draining");
+    let drained = async {
+        while parts.gate.running() > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    if tokio::time::timeout(parts.grace, drained).await.is_err() {
+        tracing::warn!(in_flight = parts.gate.running(), "the grace is over; what still runs is cut");
+    }
+    // From here on an owner's end is no news, and what the owners still have to say is heard first.
+    parts.living.end();
+    hear_out(&parts).await;
+    save(&parts).await;
+    for server in &parts.servers {
+        server.stop(true).await;
+    }
+    // Requests that ended in the last moment may have said something.
+    save(&parts).await;
+    parts.store_arbiter.stop();
+    tracing::info!("stopped");
+}
+
+async fn hear_out(parts: &Parts) {
+    let directory = &parts.owners.directory;
+    let all = async {
+        for connection in directory.connections() {
+            let _ = connection.mailbox.ask(Barrier).await;
+        }
+        for provider in directory.providers() {
+            let _ = provider.mailbox.ask(Barrier).await;
+        }
+        let _ = parts.owners.router.mailbox.ask(Barrier).await;
+        for lockout in directory.lockouts() {
+            let _ = lockout.mailbox.ask(Barrier).await;
+        }
+    };
+    if tokio::time::timeout(Duration::from_secs(2), all).await.is_err() {
+        tracing::warn!("an owner did not answer at shutdown");
+    }
+}
+
+async fn save(parts: &Parts) {
+    let Some(store) = parts.store.load_full() else { return };
+    match store.send(Flush).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "the store could not be written at shutdown"),
+        Err(error) => tracing::error!(%error, "the store's actor was gone at shutdown"),
+    }
+}

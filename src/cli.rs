@@ -1,0 +1,100 @@
+//! The command line (contract 1). Exit codes: 0 success, 1 failure, 2 wrong usage or a
+//! refused config.
+
+mod client;
+mod commands;
+mod status;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// One process between AI clients and LLM providers that keeps them working.
+#[derive(Debug, Parser)]
+#[command(name = "switchtower", version, about)]
+pub struct Cli {
+    /// The config file.
+    #[arg(long, global = true, default_value = "config.toml", value_name = "FILE")]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the proxy (the default).
+    Serve,
+    /// Check the config and say everything that is wrong with it; starts nothing.
+    Check,
+    /// Show the providers, connections, lockouts and combos of a running instance.
+    Status {
+        #[command(flatten)]
+        instance: Instance,
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+        /// Show it again every second.
+        #[arg(long)]
+        watch: bool,
+    },
+    /// Reset breakers, a connection, or a model's lockout of a running instance.
+    Reset {
+        #[command(flatten)]
+        instance: Instance,
+        /// Close the breaker of this provider only.
+        #[arg(long, value_name = "ID", conflicts_with_all = ["connection", "model"])]
+        provider: Option<String>,
+        /// Clear this connection's rest and locks.
+        #[arg(long, value_name = "ID")]
+        connection: Option<String>,
+        /// With --connection: clear only this model's lockouts.
+        #[arg(long, value_name = "ID", requires = "connection")]
+        model: Option<String>,
+    },
+    /// Run the scripted upstream alone.
+    DemoUpstream {
+        /// Where to listen.
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+        listen: SocketAddr,
+    },
+    /// Read the store of a stopped instance.
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum StoreCommand {
+    /// Print every record as a JSON line; hashes are left out.
+    Dump,
+}
+
+/// A running instance.
+#[derive(Debug, clap::Args)]
+struct Instance {
+    /// Its address; by default the config's.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The admin token.
+    #[arg(long, env = "SWITCHTOWER_ADMIN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    token: Option<String>,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let config = cli.config;
+    match cli.command.unwrap_or(Command::Serve) {
+        Command::Serve => commands::serve(&config),
+        Command::Check => commands::check(&config),
+        Command::Status { instance, json, watch } => status::status(&config, &instance, json, watch),
+        Command::Reset { instance, provider, connection, model } => {
+            client::reset(&config, &instance, provider.as_deref(), connection.as_deref(), model.as_deref())
+        }
+        Command::DemoUpstream { listen } => commands::demo_upstream(listen),
+        Command::Store { command: StoreCommand::Dump } => commands::store_dump(&config),
+    }
+}

@@ -1,0 +1,151 @@
+//! Commands that work on this machine's files: serve, check, demo-upstream, store.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use policy::strategy;
+use serde_json::{Value, json};
+
+use crate::demo::{self, DemoSettings};
+use crate::settings::{Finding, Loaded, load_with};
+use crate::storage::{Database, OpenError, Tree};
+use crate::{app, telemetry};
+
+/// A refused config or wrong usage.
+const REFUSED: u8 = 2;
+
+/// Loads the config with the process's environment.
+pub(super) fn load(config: &Path) -> Result<Loaded, Vec<Finding>> {
+    let env = |name: &str| std::env::var(name).ok();
+    load_with(config, &env, &strategy::names(), &app::builtin())
+}
+
+fn refused(findings: &[Finding]) -> ExitCode {
+    for finding in findings {
+        eprintln!("{finding}");
+    }
+    ExitCode::from(REFUSED)
+}
+
+fn failed(error: impl std::fmt::Display) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
+}
+
+/// Says it on stdout at once, whoever reads it.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    // A reader that went away is no reason to stop serving.
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// `switchtower serve`.
+pub(super) fn serve(config: &Path) -> ExitCode {
+    let loaded = match load(config) {
+        Ok(loaded) => loaded,
+        Err(findings) => return refused(&findings),
+    };
+    telemetry::start_log();
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let served = actix_rt::System::new().block_on(async {
+        let running = app::start(loaded.settings, config).await?;
+        say(&format!("listening on http://{}", running.address));
+        if let Some(address) = running.admin_address {
+            say(&format!("management on http://{address}"));
+        }
+        if let Some(address) = running.demo_address {
+            say(&format!("demo upstream on http://{address}"));
+        }
+        app::run(running).await.map_err(|error| app::ServeError::System(error.to_string()))
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(error),
+    }
+}
+
+/// `switchtower check`.
+pub(super) fn check(config: &Path) -> ExitCode {
+    match load(config) {
+        Ok(loaded) => {
+            for warning in &loaded.warnings {
+                println!("{warning}");
+            }
+            println!("{}: ok", config.display());
+            ExitCode::SUCCESS
+        }
+        Err(findings) => {
+            for finding in &findings {
+                println!("{finding}");
+            }
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+/// `switchtower demo-upstream`.
+pub(super) fn demo_upstream(listen: SocketAddr) -> ExitCode {
+    telemetry::start_log();
+    let served = actix_rt::System::new().block_on(async {
+        let demo = demo::bind(DemoSettings { listen, log: true, workers: 1 }).await?;
+        let address = demo.address();
+        let server = demo.server();
+        let handle = server.handle();
+        let running = actix_rt::spawn(server);
+        say(&format!("listening on http://{address}"));
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            interrupted = tokio::signal::ctrl_c() => interrupted?,
+        }
+        handle.stop(false).await;
+        running.await.map_err(std::io::Error::other)?
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(format!("cannot listen on {listen}: {error}")),
+    }
+}
+
+/// `switchtower store dump`.
+pub(super) fn store_dump(config: &Path) -> ExitCode {
+    let loaded = match load(config) {
+        Ok(loaded) => loaded,
+        Err(findings) => return refused(&findings),
+    };
+    let path = &loaded.settings.store.path;
+    if !path.exists() {
+        return failed(format!("there is no store at {}", path.display()));
+    }
+    let database = match Database::open(path) {
+        Ok(database) => database,
+        Err(error @ OpenError::Locked(_)) => {
+            return failed(format!("{error}; a running instance answers `switchtower status`"));
+        }
+        Err(error) => return failed(error),
+    };
+    for tree in Tree::ALL {
+        let records = match database.records(tree) {
+            Ok(records) => records,
+            Err(error) => return failed(error),
+        };
+        for (key, value) in records {
+            say(&line(tree, &key, &value).to_string());
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// One record; hashes and the salt are nobody's to read.
+fn line(tree: Tree, key: &str, value: &[u8]) -> Value {
+    let shown = match tree {
+        Tree::Meta => Value::from("[redacted]"),
+        _ => serde_json::from_slice(value)
+            .unwrap_or_else(|_| String::from_utf8_lossy(value).into_owned().into()),
+    };
+    json!({"tree": tree.name(), "key": key, "value": shown})
+}

@@ -1,0 +1,6 @@
+//! Dialects: bytes in, values out. Knows what a vendor's fields, headers and frames are
+//! called; holds no socket and no state.
+
+pub mod body;
+pub mod error;
+pub mod redact;

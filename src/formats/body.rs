@@ -1,0 +1,146 @@
+//! A request body as routing needs it: the model and whether a stream is wanted, read
+//! once, and the model's place, so that another name is spliced in without rebuilding
+//! the rest. Key order, unknown fields and white space stay as they came.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// Up to this many bytes the spliced body is copied into one piece: one write instead of three.
+const ONE_PIECE: usize = 64 * 1024;
+
+/// What routing reads of a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peeked {
+    /// The model as the client wrote it.
+    pub model: String,
+    /// Where the model's JSON text stands.
+    pub span: Range<usize>,
+    /// The client wants a stream.
+    pub stream: bool,
+}
+
+/// Why a body cannot be routed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadBody {
+    /// Not JSON; where and why.
+    NotJson(String),
+    /// JSON, but this field is not what it must be.
+    Field {
+        /// The field.
+        name: &'static str,
+        /// What would be right.
+        expected: &'static str,
+    },
+}
+
+#[derive(Deserialize)]
+struct Peek<'a> {
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    stream: Option<&'a RawValue>,
+}
+
+/// Reads what routing needs.
+pub fn peek(body: &Bytes) -> Result<Peeked, BadBody> {
+    match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => {}
+        Some(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
+            return Err(BadBody::Field { name: "body", expected: "a JSON object" });
+        }
+        None => return Err(BadBody::NotJson("the body is empty".into())),
+        Some(_) => {}
+    }
+    let peek: Peek<'_> = serde_json::from_slice(body).map_err(|error| BadBody::NotJson(error.to_string()))?;
+    let field = |name, expected| BadBody::Field { name, expected };
+    let raw = peek.model.ok_or(field("model", "the name of a model or combo"))?;
+    let model: Cow<'_, str> = serde_json::from_str(raw.get())
+        .map_err(|_| field("model", "a string: the name of a model or combo"))?;
+    let stream = match peek.stream.map(RawValue::get) {
+        None | Some("null" | "false") => false,
+        Some("true") => true,
+        Some(_) => return Err(field("stream", "true or false")),
+    };
+    let start = raw.get().as_ptr() as usize - body.as_ptr() as usize;
+    Ok(Peeked { model: model.into_owned(), span: start..start + raw.get().len(), stream })
+}
+
+/// The body with another model in the place of the client's.
+pub fn splice(body: &Bytes, span: &Range<usize>, model: &str) -> Vec<Bytes> {
+    let name = serde_json::to_string(model).expect("a string is always JSON");
+    if body[span.clone()] == *name.as_bytes() {
+        return vec![body.clone()];
+    }
+    if body.len() > ONE_PIECE {
+        return vec![body.slice(..span.start), name.into(), body.slice(span.end..)];
+    }
+    let mut whole = BytesMut::with_capacity(body.len() + name.len());
+    whole.put_slice(&body[..span.start]);
+    whole.put_slice(name.as_bytes());
+    whole.put_slice(&body[span.end..]);
+    vec![whole.freeze()]
+}
+
+/// Whether these bytes are one complete JSON value (decision 9a).
+pub fn is_complete_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::{BadBody, peek, splice};
+
+    fn text(parts: Vec<Bytes>) -> String {
+        parts.iter().map(|part| String::from_utf8(part.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn only_the_model_is_replaced() {
+        let body = Bytes::from_static(
+            b"{ \"z\":1,\n\"model\" : \"a/\\u0062\",\"stream\":true, \"x\":{\"model\":\"no\"} }",
+        );
+        let peeked = peek(&body).unwrap();
+        assert_eq!((peeked.model.as_str(), peeked.stream), ("a/b", true));
+        assert_eq!(
+            text(splice(&body, &peeked.span, "say \"hi\"")),
+            "{ \"z\":1,\n\"model\" : \"say \\\"hi\\\"\",\"stream\":true, \"x\":{\"model\":\"no\"} }"
+        );
+    }
+
+    #[test]
+    fn a_large_body_is_not_copied() {
+        let body = Bytes::from(format!("{{\"model\":\"m\",\"x\":\"{}\"}}", "y".repeat(100_000)));
+        let peeked = peek(&body).unwrap();
+        let parts = splice(&body, &peeked.span, "n");
+        assert_eq!(parts.len(), 3);
+        assert_eq!(parts[2].as_ptr(), body[peeked.span.end..].as_ptr());
+        assert_eq!(text(parts), String::from_utf8(body.to_vec()).unwrap().replace("\"m\"", "\"n\""));
+    }
+
+    #[test]
+    fn a_bad_body_says_what_would_be_right() {
+        let field = |name, expected| Err(BadBody::Field { name, expected });
+        let of = |text: &'static str| peek(&Bytes::from_static(text.as_bytes())).map(|peeked| peeked.model);
+        assert_eq!(of("[1]"), field("body", "a JSON object"));
+        assert_eq!(of("\"m\""), field("body", "a JSON object"));
+        assert_eq!(of("{}"), field("model", "the name of a model or combo"));
+        assert_eq!(of("{\"model\":3}"), field("model", "a string: the name of a model or combo"));
+        assert_eq!(of("{\"model\":\"m\",\"stream\":1}"), field("stream", "true or false"));
+        for text in [
+            "",
+            "{",
+            "{\"model\":\"m\"",
+            "{\"model\":\"m\"}x",
+            "{\"model\":\"a\",\"model\":\"b\"}",
+            "nonsense",
+        ] {
+            assert!(matches!(of(text), Err(BadBody::NotJson(_))), "{text}");
+        }
+    }
+}

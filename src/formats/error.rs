@@ -1,0 +1,124 @@
+//! Errors in the words of each dialect, as bodies and as the last frame of a stream.
+
+use policy::catalogue::Dialect;
+use serde_json::{Map, Value, json};
+
+/// An error, free of any dialect.
+#[derive(Clone, Debug, Default)]
+pub struct ErrorFacts {
+    /// HTTP status it stands for.
+    pub status: u16,
+    /// Stable code, for programs.
+    pub code: &'static str,
+    /// OpenAI's kind; `None`: by status.
+    pub kind: Option<&'static str>,
+    /// For people.
+    pub message: String,
+    /// The field at fault.
+    pub param: Option<String>,
+    /// More facts beside the message.
+    pub extra: Map<String, Value>,
+    /// More facts beside `error`.
+    pub beside: Map<String, Value>,
+}
+
+/// OpenAI's `type` of a status (routing 9.1).
+pub fn openai_kind(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    }
+}
+
+/// Anthropic's `type` of a status.
+pub fn anthropic_kind(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        504 => "timeout_error",
+        529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    }
+}
+
+fn facts_as_object(facts: &ErrorFacts, kind: &str) -> Map<String, Value> {
+    let mut error = Map::new();
+    error.insert("message".into(), facts.message.clone().into());
+    error.insert("type".into(), kind.into());
+    error.insert("param".into(), facts.param.clone().map_or(Value::Null, Value::from));
+    error.insert("code".into(), facts.code.into());
+    error.extend(facts.extra.clone());
+    error
+}
+
+/// The whole body.
+pub fn body(dialect: Dialect, facts: &ErrorFacts) -> Value {
+    let mut whole = match dialect {
+        Dialect::Anthropic => {
+            json!({"type": "error", "error": facts_as_object(facts, anthropic_kind(facts.status))})
+        }
+        _ => {
+            json!({"error": facts_as_object(facts, facts.kind.unwrap_or_else(|| openai_kind(facts.status)))})
+        }
+    };
+    if let Value::Object(object) = &mut whole {
+        object.extend(facts.beside.clone());
+    }
+    whole
+}
+
+/// The last frame of a stream that failed.
+pub fn frame(dialect: Dialect, facts: &ErrorFacts) -> String {
+    match dialect {
+        Dialect::Anthropic => format!("event: error\ndata: {}\n\n", body(dialect, facts)),
+        Dialect::Responses => {
+            let error = json!({
+                "type": "error", "code": facts.code, "message": facts.message, "param": null, "sequence_number": 0,
+            });
+            format!("event: error\ndata: {error}\n\n")
+        }
+        _ => format!("data: {}\n\n", body(dialect, facts)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::catalogue::Dialect;
+    use serde_json::json;
+
+    use super::{ErrorFacts, body, frame};
+
+    fn facts() -> ErrorFacts {
+        ErrorFacts { status: 503, code: "draining", message: "going away".into(), ..ErrorFacts::default() }
+    }
+
+    #[test]
+    fn each_dialect_gets_its_own_shape() {
+        let openai = json!({"error": {"message": "going away", "type": "server_error", "param": null, "code": "draining"}});
+        assert_eq!(body(Dialect::Openai, &facts()), openai);
+        assert_eq!(body(Dialect::Responses, &facts()), openai);
+        assert_eq!(
+            body(Dialect::Anthropic, &facts()),
+            json!({"type": "error", "error":
+                {"message": "going away", "type": "api_error", "param": null, "code": "draining"}})
+        );
+    }
+
+    #[test]
+    fn a_frame_ends_with_a_blank_line() {
+        for dialect in [Dialect::Openai, Dialect::Anthropic, Dialect::Responses] {
+            let text = frame(dialect, &facts());
+            assert!(text.ends_with("\n\n") && text.contains("\"draining\""), "{text}");
+            assert_eq!(text.starts_with("event: error\n"), dialect != Dialect::Openai);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What an upstream wrote, made fit to show: our credential is taken out of it, and a
+//! page that is not JSON becomes a short text (decision 9b).
+
+use bytes::Bytes;
+
+/// What stands where a secret stood.
+const REDACTED: &[u8] = b"[redacted]";
+/// Characters kept of a body that is not JSON.
+const LONGEST_TEXT: usize = 300;
+
+/// The body without `secret`. Short secrets are left: they would match by chance.
+pub fn without(body: Bytes, secret: &str) -> Bytes {
+    let secret = secret.as_bytes();
+    if secret.len() < 8 || !body.windows(secret.len()).any(|window| window == secret) {
+        return body;
+    }
+    let mut clean = Vec::with_capacity(body.len());
+    let mut rest = &body[..];
+    while !rest.is_empty() {
+        match rest.strip_prefix(secret) {
+            Some(after) => {
+                clean.extend_from_slice(REDACTED);
+                rest = after;
+            }
+            None => {
+                clean.push(rest[0]);
+                rest = &rest[1..];
+            }
+        }
+    }
+    clean.into()
+}
+
+/// The readable text of a page: tags and runs of blanks removed, at most 300 characters.
+pub fn text_of(body: &[u8]) -> String {
+    let page = String::from_utf8_lossy(body);
+    let mut text = String::new();
+    let mut in_tag = false;
+    for character in page.chars() {
+        match character {
+            '<' => in_tag = true,
+            '>' => {
+                in_tag = false;
+                text.push(' ');
+            }
+            _ if in_tag => {}
+            other if other.is_control() => text.push(' '),
+            other => text.push(other),
+        }
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(LONGEST_TEXT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::{text_of, without};
+
+    #[test]
+    fn fc_042_an_echoed_key_is_taken_out() {
+        let body = Bytes::from_static(b"bad key sk-CANARY-1234 (sk-CANARY-1234)");
+        assert_eq!(without(body.clone(), "sk-CANARY-1234"), "bad key [redacted] ([redacted])");
+        assert_eq!(without(body.clone(), "other-secret"), body);
+    }
+
+    #[test]
+    fn a_page_becomes_a_short_text() {
+        assert_eq!(text_of(b"<html><h1>502 Bad\n Gateway</h1></html>"), "502 Bad Gateway");
+        assert_eq!(text_of("x".repeat(400).as_bytes()).len(), 300);
+    }
+}

@@ -1,0 +1,106 @@
+//! Bodies in and out of the server.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
+use actix_web::web::Payload;
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt};
+
+use super::state::Running;
+use crate::relay::{Cut, Relayed};
+
+/// How long a body that is too large is still read, so that its sender gets to read the answer.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Why a request's body did not arrive.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// Larger than allowed.
+    TooLarge,
+    /// The client stopped sending.
+    Broken,
+}
+
+/// Reads a body of at most `limit` bytes; one that comes in one piece is not copied.
+pub async fn read(mut payload: Payload, headers: &HeaderMap, limit: usize) -> Result<Bytes, Unread> {
+    let stated = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if stated.is_some_and(|stated| stated > limit) {
+        linger(payload, limit).await;
+        return Err(Unread::TooLarge);
+    }
+    let mut first: Option<Bytes> = None;
+    let mut whole = BytesMut::new();
+    let mut length = 0;
+    while let Some(part) = payload.next().await {
+        let part = part.map_err(|_| Unread::Broken)?;
+        length += part.len();
+        if length > limit {
+            linger(payload, limit).await;
+            return Err(Unread::TooLarge);
+        }
+        match first.take() {
+            None if whole.is_empty() => first = Some(part),
+            None => whole.extend_from_slice(&part),
+            Some(before) => {
+                whole.reserve(stated.unwrap_or(length).max(length));
+                whole.extend_from_slice(&before);
+                whole.extend_from_slice(&part);
+            }
+        }
+    }
+    Ok(first.unwrap_or_else(|| whole.freeze()))
+}
+
+/// Reads on for a while: closing on a sender would take the answer from it.
+async fn linger(mut payload: Payload, limit: usize) {
+    let mut left = limit.saturating_mul(2).saturating_add(1024 * 1024);
+    let reading = async {
+        while let Some(Ok(part)) = payload.next().await {
+            left = left.saturating_sub(part.len());
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    // The time is the bound; what was read by then is thrown away either way.
+    let _ = tokio::time::timeout(LINGER, reading).await;
+}
+
+/// A flowing answer as the server sends it.
+pub struct Outbound {
+    body: Box<Relayed>,
+    size: BodySize,
+    _running: Running,
+}
+
+impl Outbound {
+    /// `framed`: an event stream, whose length nobody states.
+    pub fn new(body: Box<Relayed>, framed: bool, running: Running) -> Self {
+        let size = match body.length() {
+            Some(length) if !framed => BodySize::Sized(length),
+            _ => BodySize::Stream,
+        };
+        Self { body, size, _running: running }
+    }
+}
+
+impl MessageBody for Outbound {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.size
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        match Pin::new(&mut *self.body).poll_next(cx) {
+            Poll::Ready(Some(Err(Cut))) => Poll::Ready(Some(Err("the upstream's answer was cut".into()))),
+            Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Some(Ok(bytes))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}

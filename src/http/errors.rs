@@ -1,0 +1,353 @@
+//! The one mapping from what is wrong to status, code and words. Every error that
+//! switchtower makes itself carries a code of `Code`; README's table is tested against it.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use policy::blocked::Blocked;
+use policy::catalogue::Dialect;
+use policy::plan::NoPlan;
+use policy::time::Millis;
+use serde_json::{Map, Value, json};
+
+use crate::formats::body::BadBody;
+use crate::formats::error::{ErrorFacts, body};
+use crate::relay::{Story, Trouble};
+
+macro_rules! codes {
+    ($($variant:ident = $text:literal, $status:literal, $meaning:literal;)+) => {
+        /// Codes of switchtower's own errors: a closed list.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $(#[doc = $meaning] $variant,)+
+        }
+
+        impl Code {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
+
+            /// The text in `error.code`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// The HTTP status it usually comes with.
+            pub fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)+ }
+            }
+
+            /// What it means, for the reference.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidJson = "invalid_json", 400, "the body is not JSON";
+    InvalidRequest = "invalid_request", 400, "a field of the body is not what it must be; `error.param` names it";
+    AmbiguousModel = "ambiguous_model", 400, "several providers list this bare model; write `provider/model`";
+    FormatNotSupported = "format_not_supported", 400, "the provider does not speak the dialect of this route";
+    InvalidApiKey = "invalid_api_key", 401, "a key is required and this one is missing or unknown";
+    PermissionDenied = "permission_denied", 403, "the key may not do this, or use none of the connections";
+    ModelNotFound = "model_not_found", 404, "nobody knows this model or combo";
+    NoExecutableTargets = "no_executable_targets", 404, "the combo has no target that could run";
+    NotFound = "not_found", 404, "no such route";
+    RequestTooLarge = "request_too_large", 413, "the body is larger than `server.max_body`";
+    ModelCooldown = "model_cooldown", 429, "every account of the only target rests";
+    AllTargetsSkipped = "ALL_TARGETS_SKIPPED", 503, "every target of the combo was skipped; 429 when a wait is known";
+    SemaphoreQueueFull = "SEMAPHORE_QUEUE_FULL", 429, "every slot of the connection is taken";
+    BadGateway = "bad_gateway", 502, "no upstream gave an answer, or the attempts failed in different ways";
+    UpstreamAuthFailed = "upstream_auth_failed", 502, "the upstream refused the credential of our account";
+    UpstreamCreditsExhausted = "upstream_credits_exhausted", 502, "the upstream wants our account paid";
+    UpstreamError = "upstream_error", 502, "the upstream's error was not JSON; `error.upstream_details` has its text";
+    UpstreamTruncated = "upstream_truncated", 502, "the upstream's answer was cut; told inside the stream";
+    AllTargetsCoolingDown = "all_targets_cooling_down", 503, "every target of the combo is behind an open breaker";
+    ProviderCircuitOpen = "provider_circuit_open", 503, "the breaker of the only provider is open";
+    NoUsableConnection = "no_usable_connection", 503, "the only target has no account that could answer";
+    MailboxFull = "MAILBOX_FULL", 503, "too many requests wait inside switchtower";
+    ServiceUnavailable = "service_unavailable", 503, "the most attempts of one request were reached, or switchtower is not ready";
+    Draining = "draining", 503, "switchtower is shutting down";
+    GatewayTimeout = "gateway_timeout", 504, "no upstream answered in time";
+    InternalError = "internal_error", 500, "a fault of switchtower";
+}
+
+/// An error on its way out.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    facts: ErrorFacts,
+    retry_after_ms: Option<Millis>,
+    breaker_open: bool,
+}
+
+impl Problem {
+    /// An error with the usual status of its code.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        let facts = ErrorFacts {
+            status: code.status(),
+            code: code.as_str(),
+            message: message.into(),
+            ..ErrorFacts::default()
+        };
+        Self { facts, retry_after_ms: None, breaker_open: false }
+    }
+
+    /// With another status.
+    pub fn status(mut self, status: u16) -> Self {
+        self.facts.status = status;
+        self
+    }
+
+    /// With OpenAI's `type`.
+    pub fn kind(mut self, kind: &'static str) -> Self {
+        self.facts.kind = Some(kind);
+        self
+    }
+
+    /// With a wait, ms.
+    pub fn after(mut self, wait_ms: impl Into<Option<Millis>>) -> Self {
+        self.retry_after_ms = wait_ms.into();
+        self
+    }
+
+    /// With another fact.
+    pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.facts.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// A body that cannot be routed.
+    pub fn bad_body(bad: BadBody) -> Self {
+        match bad {
+            BadBody::NotJson(why) => {
+                Self::new(Code::InvalidJson, format!("the body is not valid JSON: {why}"))
+            }
+            BadBody::Field { name, expected } => {
+                let mut problem = Self::new(Code::InvalidRequest, format!("`{name}` must be {expected}"));
+                problem.facts.param = Some(name.into());
+                problem
+            }
+        }
+    }
+
+    /// What an upstream said, when it was not JSON (decision 9b).
+    pub fn upstream_page(status: u16, text: String) -> Self {
+        Self::new(Code::UpstreamError, format!("the upstream answered {status} with a body that is not JSON"))
+            .status(status)
+            .fact("upstream_details", json!({"text": text}))
+    }
+
+    /// The response; `cap_ms`: longest `Retry-After` to show, 0 for no cap.
+    pub fn respond(mut self, dialect: Dialect, cap_ms: Millis) -> HttpResponse {
+        let status = StatusCode::from_u16(self.facts.status).unwrap_or(StatusCode::BAD_GATEWAY);
+        let mut response = HttpResponse::build(status);
+        if let Some(wait_ms) = self.retry_after_ms {
+            self.facts.extra.entry("retry_after").or_insert_with(|| seconds(wait_ms).into());
+            response.insert_header((RETRY_AFTER, shown(wait_ms, cap_ms)));
+        }
+        if self.breaker_open {
+            response.insert_header(("x-omniroute-provider-breaker", "open"));
+        }
+        response.insert_header((CONTENT_TYPE, "application/json"));
+        response.body(body(dialect, &self.facts).to_string())
+    }
+}
+
+/// Whole seconds, rounded up, at least 1 (decision 26b).
+pub fn seconds(wait_ms: Millis) -> u64 {
+    wait_ms.div_ceil(1000).max(1)
+}
+
+/// The value of `Retry-After`.
+pub fn shown(wait_ms: Millis, cap_ms: Millis) -> String {
+    let wait_ms = if cap_ms > 0 { wait_ms.min(cap_ms) } else { wait_ms };
+    seconds(wait_ms).to_string()
+}
+
+/// From a request's trouble to its error. `now`: for `reset_at`.
+pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> Problem {
+    let problem = match trouble {
+        Trouble::RouterFull => {
+            Problem::new(Code::MailboxFull, "too many requests wait for the router").after(1_000)
+        }
+        Trouble::RouterGone => {
+            Problem::new(Code::ServiceUnavailable, "the router is being replaced; try again").after(1_000)
+        }
+        Trouble::NoPlan(no_plan) => of_no_plan(no_plan, model),
+        Trouble::Blocked(blocked, provider) => {
+            let mut problem = of_blocked(blocked, model, now);
+            if let Some((provider, kind)) = provider {
+                problem = problem.fact("provider", provider.as_str());
+                if let Some(kind) = kind {
+                    problem = problem.fact("failure_kind", serde_json::to_value(kind).unwrap_or_default());
+                }
+            }
+            problem
+        }
+        Trouble::AllFailed { status, retry_after_ms } => {
+            let code = if status == 504 { Code::GatewayTimeout } else { Code::BadGateway };
+            Problem::new(code, failed_message(story)).status(status).after(retry_after_ms)
+        }
+        Trouble::UpstreamAuth => Problem::new(
+            Code::UpstreamAuthFailed,
+            "the upstream refused the credential of the account that was used",
+        ),
+        Trouble::UpstreamCredits => Problem::new(
+            Code::UpstreamCreditsExhausted,
+            "the upstream says that the account is out of credit",
+        ),
+        Trouble::TooManyAttempts => {
+            Problem::new(Code::ServiceUnavailable, "the most attempts of one request were reached")
+        }
+    };
+    match story.combo {
+        true => with_diagnostics(problem, story),
+        false => problem,
+    }
+}
+
+fn failed_message(story: &Story) -> String {
+    match story.attempts {
+        1 => "the upstream gave no usable answer".into(),
+        attempts => format!("all {attempts} attempts failed"),
+    }
+}
+
+fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
+    let mut problem = match no_plan {
+        NoPlan::BadName => Problem::new(Code::InvalidRequest, "`model` is not the name of a model or combo"),
+        NoPlan::UnknownModel => Problem::new(
+            Code::ModelNotFound,
+            format!("no model or combo is called `{model}`; write `provider/model`, or see GET /v1/models"),
+        ),
+        NoPlan::Ambiguous(forms) => Problem::new(
+            Code::AmbiguousModel,
+            format!("several providers list `{model}`; write one of {}", forms.join(", ")),
+        ),
+        NoPlan::FormatNotSupported(dialects) => {
+            let mut names: Vec<&str> = dialects.iter().map(|dialect| dialect.as_str()).collect();
+            names.dedup();
+            let names = names.join(", ");
+            Problem::new(
+                Code::FormatNotSupported,
+                format!("`{model}` speaks {names}; use the route of that dialect"),
+            )
+        }
+    };
+    problem.facts.param = Some("model".into());
+    problem
+}
+
+fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
+    match blocked {
+        Blocked::MailboxFull => {
+            Problem::new(Code::MailboxFull, "too many requests wait for the connection").after(1_000)
+        }
+        Blocked::ConcurrencyCap => {
+            Problem::new(Code::SemaphoreQueueFull, "every slot of the connection is taken").after(1_000)
+        }
+        Blocked::KeyNotAllowed => Problem::new(
+            Code::PermissionDenied,
+            format!("this key may use no connection that serves `{model}`"),
+        ),
+        Blocked::CircuitOpen(wait) => {
+            let mut problem =
+                Problem::new(Code::ProviderCircuitOpen, "the breaker of the provider is open").after(wait);
+            problem.breaker_open = true;
+            problem
+        }
+        Blocked::ModelCooldown(wait) => {
+            Problem::new(Code::ModelCooldown, format!("every account that serves `{model}` rests"))
+                .after(wait)
+                .fact("model", model)
+                .fact("reset_seconds", seconds(wait))
+                .fact("reset_at", rfc3339(now + wait))
+        }
+        Blocked::NoUsableConnection => {
+            Problem::new(Code::NoUsableConnection, format!("no usable account serves `{model}`"))
+        }
+        Blocked::NoExecutableTargets => Problem::new(
+            Code::NoExecutableTargets,
+            format!("the combo `{model}` has no target that could run"),
+        ),
+        Blocked::AllCoolingDown(wait) => Problem::new(
+            Code::AllTargetsCoolingDown,
+            format!("every target of `{model}` is behind an open breaker"),
+        )
+        .kind("service_unavailable")
+        .after(wait),
+        Blocked::SkippedUntil(wait) => {
+            Problem::new(Code::AllTargetsSkipped, format!("every target of `{model}` rests"))
+                .status(429)
+                .kind("rate_limit_error")
+                .after(wait)
+                .fact("reset_at", rfc3339(now + wait))
+        }
+        Blocked::Skipped => {
+            Problem::new(Code::AllTargetsSkipped, format!("every target of `{model}` was skipped"))
+                .kind("service_unavailable")
+        }
+    }
+}
+
+/// RFC 3339 text of an instant.
+pub fn rfc3339(at: Millis) -> String {
+    let at = i64::try_from(at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    at.map_or_else(String::new, |at| at.to_string())
+}
+
+/// Entries of a diagnostic list (routing 9.2).
+const LONGEST_LIST: usize = 64;
+
+fn with_diagnostics(mut problem: Problem, story: &Story) -> Problem {
+    let excluded: Vec<Value> = story
+        .excluded
+        .iter()
+        .take(LONGEST_LIST)
+        .map(|target| {
+            json!({"provider": target.provider, "model": target.model, "reason": target.reason.as_str()})
+        })
+        .collect();
+    let order: Vec<Value> = story
+        .order
+        .iter()
+        .take(LONGEST_LIST)
+        .map(|target| json!({"provider": target.provider, "model": target.model}))
+        .collect();
+    let terminal = problem.facts.code.to_ascii_lowercase();
+    let mut beside = Map::new();
+    beside.insert(
+        "diagnostics".into(),
+        json!({
+            "poolSize": story.pool_size, "attempted": story.attempts, "excluded": excluded,
+            "attemptOrder": order, "terminalReason": terminal,
+        }),
+    );
+    if let Some(action) = recovery(problem.facts.code) {
+        let mut hint = json!({"action": action, "next_step": next_step(action)});
+        if let Some(wait) = problem.retry_after_ms {
+            hint["retry_after_seconds"] = seconds(wait).min(3600).into();
+        }
+        beside.insert("recovery_hint".into(), hint);
+    }
+    problem.facts.beside = beside;
+    problem
+}
+
+fn recovery(code: &str) -> Option<&'static str> {
+    match code {
+        "all_targets_cooling_down" => Some("wait"),
+        "ALL_TARGETS_SKIPPED" | "no_executable_targets" => Some("switch-combo"),
+        "bad_gateway" | "gateway_timeout" | "service_unavailable" => Some("retry"),
+        _ => None,
+    }
+}
+
+fn next_step(action: &str) -> &'static str {
+    match action {
+        "wait" => "wait for the time in Retry-After and send the request again",
+        "switch-combo" => "ask for another combo or model",
+        _ => "send the request again",
+    }
+}

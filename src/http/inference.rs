@@ -1,0 +1,278 @@
+//! `POST` of an inference route: read, relay, reply.
+
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use actix_web::web::Payload;
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use futures_util::FutureExt;
+use policy::catalogue::Dialect;
+
+use super::auth::Caller;
+use super::body::{Outbound, Unread, read};
+use super::errors::{Code, Problem, of_trouble, shown};
+use super::state::{Http, HttpSettings, Running};
+use crate::formats::body::{is_complete_json, peek};
+use crate::formats::redact;
+use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, serve};
+use crate::upstream::{self, Route};
+
+/// The client's headers that go upstream; everything else stays here (contract 3).
+const PASSING: [&str; 6] =
+    ["anthropic-version", "anthropic-beta", "openai-beta", "user-agent", "accept", "traceparent"];
+
+/// The upstream's headers that reach the client (contract 8).
+const RETURNING: [&str; 6] =
+    ["content-type", "retry-after", "retry-after-ms", "x-ms-retry-after-ms", "x-should-retry", "request-id"];
+const RETURNING_FAMILIES: [&str; 3] = ["x-ratelimit-", "anthropic-", "openai-"];
+
+/// Serves one request.
+pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> HttpResponse {
+    let entered = Instant::now();
+    let http = request.app_data::<Http>().expect("every worker is given its state").clone();
+    let settings = http.settings.load_full();
+    let id = format!("req_{:016x}", http.worker.dice.borrow_mut().u64(..));
+    let outcome = AssertUnwindSafe(answer(route, &request, payload, &http, &settings)).catch_unwind().await;
+    let (mut response, waited) = outcome.unwrap_or_else(|_| {
+        tracing::error!(%id, route = route.path(), "a request's handler panicked");
+        let problem = Problem::new(Code::InternalError, "a fault of switchtower; it was logged");
+        (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO)
+    });
+    let overhead = entered.elapsed().saturating_sub(waited);
+    let headers = response.headers_mut();
+    headers.insert(HeaderName::from_static("x-request-id"), text(&id));
+    headers.insert(
+        HeaderName::from_static("x-switchtower-overhead-us"),
+        HeaderValue::from(overhead.as_micros() as u64),
+    );
+    let status = response.status().as_u16();
+    http.worker.tower.metrics.request(route.path(), status, overhead);
+    if settings.access_log {
+        tracing::info!(%id, route = route.path(), status, overhead_us = overhead.as_micros() as u64, "request");
+    }
+    response
+}
+
+type Answered = (HttpResponse, Duration);
+
+async fn answer(
+    route: Route,
+    request: &HttpRequest,
+    payload: Payload,
+    http: &Http,
+    settings: &HttpSettings,
+) -> Answered {
+    let refuse =
+        |problem: Problem| (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO);
+    if http.gate.is_draining() {
+        return refuse(Problem::new(Code::Draining, "switchtower is shutting down").after(1_000));
+    }
+    if !http.gate.is_ready() {
+        return refuse(Problem::new(Code::ServiceUnavailable, "switchtower is starting").after(1_000));
+    }
+    let running = http.gate.enter();
+    let allowed = match settings.keys.caller(request.headers()) {
+        Caller::Known(policy) => policy.allowed.clone(),
+        Caller::Anonymous => None,
+        Caller::Refused => {
+            let message = "a valid API key is required: `Authorization: Bearer KEY` or `x-api-key: KEY`";
+            return refuse(Problem::new(Code::InvalidApiKey, message));
+        }
+    };
+    let body = match read(payload, request.headers(), settings.max_body).await {
+        Ok(body) => body,
+        Err(Unread::TooLarge) => {
+            let message =
+                format!("the body is larger than the {} bytes that are accepted", settings.max_body);
+            return refuse(Problem::new(Code::RequestTooLarge, message));
+        }
+        Err(Unread::Broken) => {
+            return refuse(Problem::new(Code::InvalidRequest, "the body ended before it was complete"));
+        }
+    };
+    let peeked = match peek(&body) {
+        Ok(peeked) => peeked,
+        Err(bad) => return refuse(Problem::bad_body(bad)),
+    };
+    let inquiry = Inquiry {
+        route,
+        model: peeked.model.into(),
+        span: peeked.span,
+        stream: peeked.stream,
+        body,
+        headers: passing(request.headers()),
+        allowed,
+    };
+    let served = serve(&http.worker, &inquiry).await;
+    let waited = served.story.waited;
+    (reply(served, &inquiry, http, settings, running), waited)
+}
+
+fn passing(headers: &HeaderMap) -> Vec<(upstream::HeaderName, upstream::HeaderValue)> {
+    PASSING
+        .into_iter()
+        .filter_map(|name| {
+            let value = upstream::HeaderValue::from_bytes(headers.get(name)?.as_bytes()).ok()?;
+            Some((upstream::HeaderName::from_static(name), value))
+        })
+        .collect()
+}
+
+fn reply(
+    served: Served,
+    inquiry: &Inquiry,
+    http: &Http,
+    settings: &HttpSettings,
+    running: Running,
+) -> HttpResponse {
+    let Served { outcome, story } = served;
+    let dialect = inquiry.route.dialect();
+    let mut response = match outcome {
+        Outcome::Upstream(reply) => of_upstream(reply, dialect, settings, running),
+        Outcome::Ours(trouble) => {
+            let now = http.worker.tower.owners.clock.now();
+            of_trouble(trouble, &story, &inquiry.model, now).respond(dialect, settings.max_retry_after_ms)
+        }
+    };
+    tell(&story, response.headers_mut());
+    response
+}
+
+fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running: Running) -> HttpResponse {
+    let failed = !(200..300).contains(&reply.status);
+    let redirected = (300..400).contains(&reply.status);
+    if let ReplyBody::Whole(body) = &reply.body
+        && failed
+        && (redirected || !is_complete_json(body))
+    {
+        let status = if redirected { 502 } else { reply.status };
+        let problem = match redirected {
+            true => Problem::new(
+                Code::BadGateway,
+                format!("the upstream answered {} with a redirect, which is never followed", reply.status),
+            ),
+            false => Problem::upstream_page(status, redact::text_of(body)),
+        };
+        let mut response = problem.after(reply.retry_after_ms).respond(dialect, settings.max_retry_after_ms);
+        name_target(&reply, response.headers_mut());
+        return response;
+    }
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let mut response = HttpResponse::build(status);
+    pass_headers(&reply, &mut response);
+    if let Some(wait) = reply.retry_after_ms {
+        response.insert_header((RETRY_AFTER, shown(wait, settings.max_retry_after_ms)));
+    }
+    let framed = is_event_stream(&reply);
+    if framed {
+        response.insert_header((CACHE_CONTROL, "no-cache"));
+        response.insert_header(("x-accel-buffering", "no"));
+    }
+    let (named, body) = (Named::of(&reply), reply.body);
+    let mut response = match body {
+        ReplyBody::Whole(body) => response.body(body),
+        ReplyBody::Flowing(body) => response.body(Outbound::new(body, framed, running)),
+    };
+    named.put(response.headers_mut());
+    response
+}
+
+fn is_event_stream(reply: &Reply) -> bool {
+    let kind = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
+}
+
+fn pass_headers(reply: &Reply, response: &mut HttpResponseBuilder) {
+    for (name, value) in &reply.headers {
+        let name = name.as_str();
+        let returns =
+            RETURNING.contains(&name) || RETURNING_FAMILIES.iter().any(|family| name.starts_with(family));
+        let name = match name {
+            "x-request-id" => "x-upstream-request-id",
+            name if returns => name,
+            _ => continue,
+        };
+        response.append_header((name, value.as_bytes()));
+    }
+    if !reply.headers.contains_key("content-type") {
+        response.insert_header((CONTENT_TYPE, "application/json"));
+    }
+}
+
+/// The headers that name who answered.
+struct Named([(HeaderName, HeaderValue); 3]);
+
+impl Named {
+    fn of(reply: &Reply) -> Self {
+        Self([
+            (HeaderName::from_static("x-omniroute-provider"), text(reply.from.provider.as_str())),
+            (HeaderName::from_static("x-omniroute-model"), text(reply.from.model.as_str())),
+            (
+                HeaderName::from_static("x-omniroute-selected-connection-id"),
+                text(reply.from.connection.as_str()),
+            ),
+        ])
+    }
+
+    fn put(self, headers: &mut HeaderMap) {
+        for (name, value) in self.0 {
+            headers.insert(name, value);
+        }
+    }
+}
+
+fn name_target(reply: &Reply, headers: &mut HeaderMap) {
+    Named::of(reply).put(headers);
+}
+
+/// A header value; a name with other than visible ASCII in it is left empty.
+fn text(value: &str) -> HeaderValue {
+    HeaderValue::from_str(value).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// Bytes of the list of exclusions in a header (routing 9.2).
+const LONGEST_EXCLUDED: usize = 900;
+
+fn tell(story: &Story, headers: &mut HeaderMap) {
+    if story.strategy.is_empty() {
+        return;
+    }
+    let provider = story.order.last().map_or("none", |target| target.provider.as_str());
+    let decision = format!("strategy={}; provider={provider}; attempts={}", story.strategy, story.attempts);
+    headers.insert(HeaderName::from_static("x-omniroute-decision"), text(&decision));
+    if story.attempts > 1 {
+        let fallbacks = HeaderValue::from(story.attempts as u64 - 1);
+        headers.insert(HeaderName::from_static("x-omniroute-fallback-attempts"), fallbacks);
+    }
+    if story.combo {
+        tell_combo(story, headers);
+    }
+}
+
+fn tell_combo(story: &Story, headers: &mut HeaderMap) {
+    let number = |value: usize| HeaderValue::from(value as u64);
+    headers.insert(HeaderName::from_static("x-omniroute-combo-pool-size"), number(story.pool_size));
+    headers.insert(HeaderName::from_static("x-omniroute-combo-attempted"), number(story.attempts));
+    if story.excluded.is_empty() {
+        return;
+    }
+    let mut list = String::new();
+    for target in &story.excluded {
+        let entry = format!("{}/{}:{}", target.provider, target.model, target.reason.as_str());
+        if list.len() + entry.len() + 1 > LONGEST_EXCLUDED {
+            break;
+        }
+        if !list.is_empty() {
+            list.push(',');
+        }
+        list.push_str(&entry);
+    }
+    headers.insert(HeaderName::from_static("x-omniroute-combo-excluded"), text(&list));
+}
+
+/// Answers an address that nobody serves.
+pub async fn not_found() -> HttpResponse {
+    Problem::new(Code::NotFound, "no such route; see README.md for the list").respond(Dialect::Openai, 0)
+}

@@ -1,0 +1,60 @@
+//! `GET /v1/models`: what a client may write as `model`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use policy::catalogue::Dialect;
+use serde_json::{Value, json};
+
+use super::auth::Caller;
+use super::errors::{Code, Problem};
+use super::state::{Http, HttpSettings, ListedModel};
+
+fn object(model: &ListedModel) -> Value {
+    // OpenAI's list and Anthropic's have different required fields; together they satisfy both.
+    json!({
+        "id": model.id, "object": "model", "created": 0, "owned_by": model.owner,
+        "type": "model", "display_name": model.id, "created_at": "1970-01-01T00:00:00Z",
+    })
+}
+
+/// An Anthropic client says which version it speaks.
+fn dialect(request: &HttpRequest) -> Dialect {
+    if request.headers().contains_key("anthropic-version") { Dialect::Anthropic } else { Dialect::Openai }
+}
+
+fn refusal(request: &HttpRequest, settings: &HttpSettings) -> Option<HttpResponse> {
+    match settings.keys.caller(request.headers()) {
+        Caller::Refused => Some(
+            Problem::new(Code::InvalidApiKey, "a valid API key is required").respond(dialect(request), 0),
+        ),
+        Caller::Known(_) | Caller::Anonymous => None,
+    }
+}
+
+/// All of them.
+pub async fn list(request: HttpRequest) -> HttpResponse {
+    let http = request.app_data::<Http>().expect("every worker is given its state");
+    let settings = http.settings.load();
+    if let Some(refusal) = refusal(&request, &settings) {
+        return refusal;
+    }
+    let models: Vec<Value> = settings.models.iter().map(object).collect();
+    let ends =
+        (settings.models.first().map(|model| &model.id), settings.models.last().map(|model| &model.id));
+    HttpResponse::Ok().json(json!({
+        "object": "list", "data": models, "has_more": false, "first_id": ends.0, "last_id": ends.1,
+    }))
+}
+
+/// One of them.
+pub async fn one(request: HttpRequest, id: web::Path<String>) -> HttpResponse {
+    let http = request.app_data::<Http>().expect("every worker is given its state");
+    let settings = http.settings.load();
+    if let Some(refusal) = refusal(&request, &settings) {
+        return refusal;
+    }
+    match settings.models.iter().find(|model| model.id == *id) {
+        Some(model) => HttpResponse::Ok().json(object(model)),
+        None => Problem::new(Code::ModelNotFound, format!("no model or combo is called `{id}`"))
+            .respond(dialect(&request), 0),
+    }
+}

@@ -1,0 +1,5 @@
+//! The binary: everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    switchtower::cli::main()
+}

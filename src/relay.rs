@@ -1,0 +1,161 @@
+//! The life of one request, from a picked plan to an answer that flows.
+//!
+//! The loop itself is `policy::attempts`, a machine without a socket; this room obeys
+//! it: asks the owners, dials, commits, settles. After the first byte has gone to the
+//! client nothing is retried.
+
+mod cascade;
+mod commit;
+mod stream;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::permit::Owners;
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use policy::blocked::Blocked;
+use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::plan::{Excluded, NoPlan};
+use policy::time::Millis;
+use policy::verdict::Kind;
+
+use crate::telemetry::Metrics;
+use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
+
+pub use crate::upstream::Endpoints;
+pub use cascade::serve;
+pub use stream::{Cut, Relayed};
+
+/// What all workers share.
+pub struct Tower {
+    /// The owners.
+    pub owners: Owners,
+    /// How connections are dialled.
+    pub endpoints: ArcSwap<Endpoints>,
+    /// Counts of what happens.
+    pub metrics: Arc<Metrics>,
+}
+
+/// What one worker needs to serve requests.
+pub struct Worker {
+    /// Shared with the other workers.
+    pub tower: Arc<Tower>,
+    /// Its own clients.
+    pub dialler: Dialler,
+    /// Its own dice, for the jitter of retries.
+    pub dice: RefCell<fastrand::Rng>,
+}
+
+/// One request as it came.
+pub struct Inquiry {
+    /// The route that was called.
+    pub route: Route,
+    /// The model as the client wrote it.
+    pub model: Arc<str>,
+    /// Where it stands in the body.
+    pub span: std::ops::Range<usize>,
+    /// The client wants a stream.
+    pub stream: bool,
+    /// The body.
+    pub body: Bytes,
+    /// The client's headers that pass.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The connections its key may use; `None`: all.
+    pub allowed: Option<Arc<[ConnectionId]>>,
+}
+
+/// The target that a reply speaks of.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Its provider.
+    pub provider: ProviderId,
+    /// Its connection.
+    pub connection: ConnectionId,
+    /// The model as the provider names it.
+    pub model: ModelId,
+}
+
+/// How a request went, for headers and diagnostics.
+#[derive(Debug, Default)]
+pub struct Story {
+    /// Name of the strategy; empty when there was no plan.
+    pub strategy: &'static str,
+    /// A combo was asked for.
+    pub combo: bool,
+    /// Steps the combo has.
+    pub pool_size: usize,
+    /// Requests sent upstream.
+    pub attempts: usize,
+    /// Each target tried, in order.
+    pub order: Vec<Chosen>,
+    /// Targets left out, by plan or by their owners.
+    pub excluded: Vec<Excluded>,
+    /// Time spent waiting for upstreams.
+    pub waited: Duration,
+}
+
+/// An upstream's answer on its way to the client.
+pub struct Reply {
+    /// Its status.
+    pub status: u16,
+    /// Its headers, unfiltered.
+    pub headers: HeaderMap,
+    /// Who gave it.
+    pub from: Chosen,
+    /// The body.
+    pub body: ReplyBody,
+    /// Smallest wait known from this request's failures, ms; only for failed answers.
+    pub retry_after_ms: Option<Millis>,
+}
+
+/// A body on its way to the client.
+pub enum ReplyBody {
+    /// Whole.
+    Whole(Bytes),
+    /// Flowing; the permit rides on it.
+    Flowing(Box<Relayed>),
+}
+
+/// How a request ended.
+pub enum Outcome {
+    /// An upstream's answer, good or as it failed.
+    Upstream(Reply),
+    /// Something of ours to tell.
+    Ours(Trouble),
+}
+
+/// What can be wrong on our side of the upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The router's mailbox is full.
+    RouterFull,
+    /// The router is gone and did not come back in time.
+    RouterGone,
+    /// No plan.
+    NoPlan(NoPlan),
+    /// Nothing was sent.
+    Blocked(Blocked, Option<(ProviderId, Option<Kind>)>),
+    /// All attempts failed and no upstream's own words fit; the status to give.
+    AllFailed {
+        /// Status to give.
+        status: u16,
+        /// A wait known from the failures, ms.
+        retry_after_ms: Option<Millis>,
+    },
+    /// An upstream refused our account's key.
+    UpstreamAuth,
+    /// An upstream wants our account paid.
+    UpstreamCredits,
+    /// The most dispatches of one request were reached.
+    TooManyAttempts,
+}
+
+/// A request's end together with its story.
+pub struct Served {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How it went.
+    pub story: Story,
+}

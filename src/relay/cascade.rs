@@ -1,0 +1,359 @@
+//! The attempt loop, obeyed: acquire, dial, commit, settle, and on to what `policy` says.
+
+use std::time::{Duration, Instant};
+
+use actors::permit::Permit;
+use actors::router::pick::{Pick, Served as Record};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use policy::attempts::{Attempts, Failed, LastAnswer, Next};
+use policy::blocked::{Blocked, blocked};
+use policy::hint;
+use policy::plan::{Excluded, Plan, Planned};
+use policy::verdict::{End, Signal, Verdict, judge};
+
+use super::commit::{Committed, commit};
+use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Served, Story, Trouble, Worker};
+use crate::formats::body::splice;
+use crate::formats::redact;
+use crate::upstream::{Answer, Call, Dialled, Endpoint, HeaderMap};
+
+/// Limit to the first bytes of a stream, unless the combo sets one (decision 9).
+const STREAM_LIMIT: Duration = Duration::from_secs(120);
+/// Most that is read of an error's body.
+const LONGEST_ERROR: usize = 256 * 1024;
+/// How long an error's body may take; its status is known, so it is not worth more.
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(10);
+
+/// Serves one request to its commit.
+pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
+    let pick = Pick {
+        model: inquiry.model.clone(),
+        dialect: inquiry.route.dialect(),
+        allowed: inquiry.allowed.clone(),
+    };
+    let trouble = match worker.tower.owners.router.mailbox.ask(pick).await {
+        Ok(Ok(plan)) => return Run::new(worker, inquiry, plan).finish().await,
+        Ok(Err(no_plan)) => Trouble::NoPlan(no_plan),
+        Err(actors::mailbox::Unanswered::Full) => Trouble::RouterFull,
+        Err(actors::mailbox::Unanswered::Gone) => Trouble::RouterGone,
+    };
+    Served { outcome: Outcome::Ours(trouble), story: Story::default() }
+}
+
+/// An attempt that failed, with the upstream's own words if it gave any.
+struct Fault {
+    signal: Signal,
+    answer: Option<Kept>,
+}
+
+/// A failed answer, kept in case it is the last word.
+struct Kept {
+    status: u16,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+struct Run<'a> {
+    worker: &'a Worker,
+    inquiry: &'a Inquiry,
+    plan: Plan,
+    attempts: Attempts,
+    kept: Vec<Option<Kept>>,
+    story: Story,
+}
+
+impl<'a> Run<'a> {
+    fn new(worker: &'a Worker, inquiry: &'a Inquiry, mut plan: Plan) -> Self {
+        let story = Story {
+            strategy: plan.strategy,
+            combo: plan.combo.is_some(),
+            pool_size: plan.pool_size,
+            excluded: std::mem::take(&mut plan.excluded),
+            ..Story::default()
+        };
+        let attempts = Attempts::new(&plan);
+        Self { worker, inquiry, plan, attempts, kept: Vec::new(), story }
+    }
+
+    async fn finish(mut self) -> Served {
+        let mut next = self.attempts.first();
+        let outcome = loop {
+            next = match next {
+                Next::Try { target, wait_ms, .. } => {
+                    if wait_ms > 0 {
+                        self.pause(Duration::from_millis(wait_ms)).await;
+                    }
+                    match self.attempt(target).await {
+                        Ok(reply) => break Outcome::Upstream(reply),
+                        Err(next) => next,
+                    }
+                }
+                Next::Stop(failure) => break self.as_it_failed(failure),
+                Next::Exhausted => break self.exhausted(),
+                Next::TooMany => break Outcome::Ours(Trouble::TooManyAttempts),
+            };
+        };
+        self.story.attempts = self.attempts.dispatched();
+        Served { outcome, story: self.story }
+    }
+
+    /// A pause is time in which nobody works: it is not our overhead.
+    async fn pause(&mut self, wait: Duration) {
+        tokio::time::sleep(wait).await;
+        self.story.waited += wait;
+    }
+
+    async fn attempt(&mut self, index: usize) -> Result<Reply, Next> {
+        let target = self.plan.targets[index].clone();
+        let others = self.attempts.others_left(index);
+        let owners = &self.worker.tower.owners;
+        let mut permit = match owners.acquire(&target, others).await {
+            Ok(permit) => permit,
+            Err(refusal) => {
+                self.story.excluded.push(Excluded::refused(&target, refusal));
+                return Err(self.attempts.refused(index, refusal));
+            }
+        };
+        self.attempts.dispatch(index);
+        self.story.order.push(Chosen::of(&target));
+        let started = Instant::now();
+        let dialled = self.dial(&target, &permit, others).await;
+        let took = started.elapsed();
+        self.story.waited += took;
+        match dialled {
+            Ok((answer, committed)) => {
+                self.record(&target, Some(took));
+                self.worker.tower.metrics.attempt(&target, "success");
+                permit.settle(Verdict::Success, true, !self.story.combo);
+                Ok(self.reply(answer, committed, permit, &target))
+            }
+            Err(fault) => {
+                self.record(&target, None);
+                Err(self.failed(index, &target, permit, fault).await)
+            }
+        }
+    }
+
+    /// The router remembers how a combo's models fare.
+    fn record(&self, target: &Planned, took: Option<Duration>) {
+        let Some(combo) = &self.plan.combo else { return };
+        self.worker.tower.owners.router.mailbox.post(Record {
+            combo: combo.clone(),
+            provider: target.provider.clone(),
+            model: target.model.clone(),
+            first_byte_ms: took.map(|took| took.as_millis() as u32),
+        });
+    }
+
+    async fn failed(&mut self, index: usize, target: &Planned, mut permit: Permit, fault: Fault) -> Next {
+        let verdict = judge(&fault.signal, target.class);
+        self.worker.tower.metrics.attempt(target, verdict.label());
+        let failure = match &verdict {
+            Verdict::Failure(failure) => failure.clone(),
+            // Nobody's fault: the permit returns, and the next target may do better.
+            Verdict::Success | Verdict::Neutral => {
+                drop(permit);
+                let refusal =
+                    policy::change::Refusal { why: policy::change::Exclusion::Unavailable, retry_at: None };
+                return self.attempts.refused(index, refusal);
+            }
+        };
+        let failed = Failed { target: index, failure: failure.clone(), answered: fault.answer.is_some() };
+        self.kept.push(fault.answer);
+        let probe = permit.is_probe();
+        let next = {
+            let mut rng = self.worker.dice.borrow_mut();
+            self.attempts.failed(failed, probe, &mut actors::router::seeded(&mut rng))
+        };
+        self.settle(index, &mut permit, verdict, &next);
+        if !matches!(next, Next::Try { retry: true, .. }) {
+            permit.close(&self.worker.tower.owners, &failure).await;
+        }
+        next
+    }
+
+    /// A failure that is followed by a retry of the same target is not settled (decision 9c).
+    fn settle(&mut self, index: usize, permit: &mut Permit, verdict: Verdict, next: &Next) {
+        if matches!(next, Next::Try { retry: true, .. }) {
+            return;
+        }
+        let counts = self.attempts.counts(index, permit.is_probe());
+        permit.settle(verdict, counts, !self.story.combo);
+    }
+
+    async fn dial(
+        &self,
+        target: &Planned,
+        permit: &Permit,
+        others: bool,
+    ) -> Result<(Head, Committed), Fault> {
+        let endpoints = self.worker.tower.endpoints.load();
+        let Some(endpoint) = endpoints.get(&target.connection).cloned() else {
+            return Err(Fault::of(End::Local));
+        };
+        drop(endpoints);
+        let body = splice(&self.inquiry.body, &self.inquiry.span, target.model.as_str());
+        let call = Call {
+            endpoint: &endpoint,
+            route: self.inquiry.route,
+            headers: &self.inquiry.headers,
+            body: &body,
+        };
+        let limit = self.limit(&endpoint, permit, others);
+        let asked = Instant::now();
+        let answer = match tokio::time::timeout(limit, self.worker.dialler.send(&call)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(Dialled::Failed(transport))) => return Err(Fault::of(End::Transport(transport))),
+            Ok(Err(Dialled::SendInterrupted)) => return Err(Fault::of(End::SendInterrupted)),
+            Err(_) => return Err(Fault::of(End::NoFirstByte)),
+        };
+        if !(200..300).contains(&answer.status) {
+            return Err(self.fault(answer, &endpoint).await);
+        }
+        let streamed = is_event_stream(&answer.headers);
+        let head = Head { status: answer.status, headers: answer.headers.clone(), streamed };
+        let silence = match self.inquiry.stream {
+            true => limit.saturating_sub(asked.elapsed()),
+            false => limit,
+        };
+        match commit(answer, streamed, silence).await {
+            Ok(committed) => Ok((head, committed)),
+            Err(end) => Err(Fault::of(end)),
+        }
+    }
+
+    /// Decision 9; a probe is worth its lease only while another target is left (decision 5a).
+    fn limit(&self, endpoint: &Endpoint, permit: &Permit, others: bool) -> Duration {
+        let own = match (self.plan.attempts.target_timeout_ms, self.inquiry.stream) {
+            (0, true) => STREAM_LIMIT.min(endpoint.first_byte_timeout),
+            (0, false) => endpoint.first_byte_timeout,
+            (set, _) => Duration::from_millis(set),
+        };
+        match others && permit.is_probe() {
+            true => own.min(Duration::from_millis(permit.probe_lease_ms())),
+            false => own,
+        }
+    }
+
+    async fn fault(&self, answer: Answer, endpoint: &Endpoint) -> Fault {
+        let now = self.worker.tower.owners.clock.now();
+        let (status, headers) = (answer.status, answer.headers.clone());
+        let hint = hint::from_headers(|name| headers.get(name).map(|value| value.as_bytes()), status, now);
+        let read = tokio::time::timeout(ERROR_BODY_LIMIT, read_error(answer)).await;
+        let body = read.unwrap_or_default();
+        let body = match &endpoint.credential {
+            Some(secret) => redact::without(body, secret.expose()),
+            None => body,
+        };
+        Fault {
+            signal: Signal { end: End::Status(status), hint },
+            answer: Some(Kept { status, headers, body }),
+        }
+    }
+
+    fn reply(&self, head: Head, committed: Committed, permit: Permit, target: &Planned) -> Reply {
+        let frames = head.streamed.then(|| self.inquiry.route.dialect());
+        let body = match committed.rest {
+            Some(rest) => {
+                let flowing = Relayed::new(committed.first, rest, frames, permit, !self.story.combo);
+                ReplyBody::Flowing(Box::new(flowing))
+            }
+            None => ReplyBody::Whole(committed.first),
+        };
+        let (status, headers) = (head.status, head.headers);
+        Reply { status, headers, from: Chosen::of(target), body, retry_after_ms: None }
+    }
+
+    fn exhausted(&mut self) -> Outcome {
+        if self.attempts.failures().is_empty() {
+            return Outcome::Ours(self.blocked());
+        }
+        match self.attempts.last_answer() {
+            LastAnswer::Upstream(failure) => self.as_it_failed(failure),
+            LastAnswer::AuthFailed => Outcome::Ours(Trouble::UpstreamAuth),
+            LastAnswer::CreditsExhausted => Outcome::Ours(Trouble::UpstreamCredits),
+            LastAnswer::Ours(status) => {
+                Outcome::Ours(Trouble::AllFailed { status, retry_after_ms: self.smallest_wait() })
+            }
+        }
+    }
+
+    fn blocked(&self) -> Trouble {
+        let now = self.worker.tower.owners.clock.now();
+        let why = blocked(self.story.combo, &self.story.excluded, now);
+        let provider = match why {
+            Blocked::CircuitOpen(_) => self.story.excluded.first().map(|excluded| {
+                let handle = self.worker.tower.owners.directory.provider(&excluded.provider);
+                (excluded.provider.clone(), handle.and_then(|handle| handle.view.load().last_kind))
+            }),
+            _ => None,
+        };
+        Trouble::Blocked(why, provider)
+    }
+
+    fn smallest_wait(&self) -> Option<u64> {
+        self.attempts
+            .failures()
+            .iter()
+            .filter_map(|failed| failed.failure.hint)
+            .map(|hint| hint.wait_ms)
+            .min()
+    }
+
+    /// Decision 9b: the upstream's own status and body.
+    fn as_it_failed(&mut self, failure: usize) -> Outcome {
+        let target = self.attempts.failures()[failure].target;
+        let status = self.attempts.failures()[failure].failure.status;
+        let Some(kept) = self.kept[failure].take() else {
+            return Outcome::Ours(Trouble::AllFailed { status, retry_after_ms: self.smallest_wait() });
+        };
+        Outcome::Upstream(Reply {
+            status: kept.status,
+            headers: kept.headers,
+            from: Chosen::of(&self.plan.targets[target]),
+            body: ReplyBody::Whole(kept.body),
+            retry_after_ms: self.smallest_wait(),
+        })
+    }
+}
+
+/// The head of a good answer, its body being read elsewhere.
+struct Head {
+    status: u16,
+    headers: HeaderMap,
+    streamed: bool,
+}
+
+impl Fault {
+    fn of(end: End) -> Self {
+        Self { signal: Signal { end, hint: None }, answer: None }
+    }
+}
+
+impl Chosen {
+    fn of(target: &Planned) -> Self {
+        Self {
+            provider: target.provider.clone(),
+            connection: target.connection.clone(),
+            model: target.model.clone(),
+        }
+    }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get("content-type").and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
+}
+
+async fn read_error(answer: Answer) -> Bytes {
+    let mut body = answer.body;
+    let mut read = BytesMut::new();
+    while let Some(Ok(part)) = body.next().await {
+        read.extend_from_slice(&part[..part.len().min(LONGEST_ERROR - read.len())]);
+        if read.len() >= LONGEST_ERROR {
+            break;
+        }
+    }
+    read.freeze()
+}

@@ -1,0 +1,122 @@
+//! A committed answer on its way: bytes as they come, and the truth about its end.
+//!
+//! The permit rides on it: dropping the body, whoever drops it, closes the upstream's
+//! connection and gives the slot back. A cut after commit is told in the client's
+//! dialect and then ends abnormally; it is a second, separate failure of the target
+//! (decision 9a).
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use actors::permit::Permit;
+use bytes::Bytes;
+use futures_util::Stream;
+use policy::catalogue::Dialect;
+use policy::verdict::{End, Signal, judge};
+
+use crate::formats::error::{ErrorFacts, frame};
+use crate::upstream::AnswerBody;
+
+/// The answer ended before it was complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut;
+
+enum Stage {
+    Flowing,
+    /// The error frame is out; the next poll lets it be flushed.
+    Told,
+    /// The next poll ends the answer abnormally.
+    Flushed,
+    Over,
+}
+
+/// A committed answer.
+pub struct Relayed {
+    first: Option<Bytes>,
+    rest: AnswerBody,
+    length: Option<u64>,
+    frames: Option<Dialect>,
+    permit: Option<Permit>,
+    direct: bool,
+    stage: Stage,
+}
+
+impl Relayed {
+    /// `frames`: the dialect of an event stream, `None` for other bodies; `direct`: no combo.
+    pub(super) fn new(
+        first: Bytes,
+        rest: AnswerBody,
+        frames: Option<Dialect>,
+        permit: Permit,
+        direct: bool,
+    ) -> Self {
+        let length = rest.expected();
+        Self { first: Some(first), rest, length, frames, permit: Some(permit), direct, stage: Stage::Flowing }
+    }
+
+    /// The whole length, if the upstream stated it.
+    pub fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    fn cut(&mut self) -> Poll<Option<Result<Bytes, Cut>>> {
+        if let Some(mut permit) = self.permit.take() {
+            let class = permit.target().class;
+            let verdict = judge(&Signal { end: End::CutAfterCommit, hint: None }, class);
+            permit.settle_again(verdict, self.direct);
+        }
+        match self.frames {
+            Some(dialect) => {
+                self.stage = Stage::Told;
+                Poll::Ready(Some(Ok(Bytes::from(frame(dialect, &cut_facts())))))
+            }
+            None => {
+                self.stage = Stage::Over;
+                Poll::Ready(Some(Err(Cut)))
+            }
+        }
+    }
+}
+
+fn cut_facts() -> ErrorFacts {
+    ErrorFacts {
+        status: 502,
+        code: "upstream_truncated",
+        message: "the upstream's answer was cut before it was complete".into(),
+        ..ErrorFacts::default()
+    }
+}
+
+impl Stream for Relayed {
+    type Item = Result<Bytes, Cut>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let body = &mut *self;
+        if let Some(first) = body.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
+        match body.stage {
+            Stage::Flowing => match Pin::new(&mut body.rest).poll_next(cx) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Some(Ok(bytes))),
+                Poll::Ready(Some(Err(_))) => body.cut(),
+                Poll::Ready(None) => {
+                    body.stage = Stage::Over;
+                    body.permit = None;
+                    Poll::Ready(None)
+                }
+            },
+            Stage::Told => {
+                // An error right behind a frame would discard the frame: give it one turn to be flushed.
+                body.stage = Stage::Flushed;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Stage::Flushed => {
+                body.stage = Stage::Over;
+                Poll::Ready(Some(Err(Cut)))
+            }
+            Stage::Over => Poll::Ready(None),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The configuration: what may be written, what it means, what is wrong with it.
+//!
+//! Two stages: `config.toml` and the environment are walked against one table of keys
+//! ([`table()`]) into checked values, and these become [`Settings`]. [`load`] reports
+//! every mistake at once, each with its line; nothing is ignored silently.
+//! Secrets are looked up here and hide themselves afterwards.
+
+mod build;
+mod derive;
+mod entities;
+mod finding;
+mod headers;
+mod kind;
+mod overlay;
+mod resilience;
+mod secret;
+mod services;
+mod sheet;
+mod table;
+mod value;
+mod walk;
+
+use std::path::Path;
+
+pub use entities::{
+    AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, Model, Provider, Scope, Source,
+};
+pub use finding::Finding;
+pub use kind::{Items, Kind, Shape};
+pub use resilience::{BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderQuota, Resilience};
+pub use secret::Secret;
+pub use services::{Admin, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};
+pub use sheet::Origin;
+pub use table::{REQUIRED, Row, table};
+
+use build::{Context, Known};
+use finding::{Findings, Place, Problem};
+use sheet::Sheet;
+
+/// Everything that can be configured, checked and with its secrets looked up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Where clients connect and what they may cost.
+    pub server: Server,
+    /// The management API.
+    pub admin: Admin,
+    /// What survives a restart.
+    pub store: Store,
+    /// How many messages may wait.
+    pub mailbox: Mailbox,
+    /// How providers are dialled.
+    pub upstream: Upstream,
+    /// The scripted upstream.
+    pub demo: Demo,
+    /// What is logged.
+    pub log: Log,
+    /// The Prometheus page.
+    pub metrics: Metrics,
+    /// Numbers of breaker, cooldown and lockout.
+    pub resilience: Resilience,
+    /// Upstream vendors, in file order.
+    pub providers: Vec<Provider>,
+    /// Credentials, in file order.
+    pub connections: Vec<Connection>,
+    /// Named lists of targets, in file order.
+    pub combos: Vec<Combo>,
+    /// Client keys, in file order.
+    pub keys: Vec<Key>,
+}
+
+impl Default for Settings {
+    /// The built-in values: an empty file in an empty environment.
+    fn default() -> Self {
+        let mut findings = Findings::new(String::new());
+        let root = Sheet::new(Place::Line(0));
+        let context = Context {
+            root: &root,
+            env: &|_| None,
+            folder: Path::new(""),
+            strategies: &[],
+            builtin: &Builtin::default(),
+            findings: &mut findings,
+            known: Known::default(),
+        };
+        context.settings()
+    }
+}
+
+/// A config that was accepted.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What it means.
+    pub settings: Settings,
+    /// What is doubtful in it.
+    pub warnings: Vec<Finding>,
+    /// Every key of a section with its value and who gave it, in the table's order.
+    pub effective: Vec<Effective>,
+}
+
+/// One key of a section as it is in force; entities are not listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effective {
+    /// The key, for example `server.listen`.
+    pub key: &'static str,
+    /// Its value in canonical units; a literal secret is redacted.
+    pub value: String,
+    /// Who gave it.
+    pub origin: Origin,
+}
+
+/// What exists besides the file when `demo.enabled` is true: references to it pass, its
+/// ids and names are taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Builtin {
+    /// Provider ids, each with its connection ids.
+    pub providers: Vec<(String, Vec<String>)>,
+    /// Combo names.
+    pub combos: Vec<String>,
+}
+
+/// Reads, checks and resolves a config file; `env` looks up an environment variable,
+/// `strategies` are the accepted names of combo strategies.
+pub fn load(
+    path: &Path,
+    env: &dyn Fn(&str) -> Option<String>,
+    strategies: &[&str],
+) -> Result<Loaded, Vec<Finding>> {
+    load_with(path, env, strategies, &Builtin::default())
+}
+
+/// [`load`] with what the scripted upstream adds.
+pub fn load_with(
+    path: &Path,
+    env: &dyn Fn(&str) -> Option<String>,
+    strategies: &[&str],
+    builtin: &Builtin,
+) -> Result<Loaded, Vec<Finding>> {
+    let mut findings = Findings::new(path.display().to_string());
+    let text = read(path, &mut findings);
+    let mut root = walk::walk(&text, &mut findings);
+    overlay::overlay(&mut root, env, &mut findings);
+    derive::derive(&mut root, &mut findings);
+    let nothing = Builtin::default();
+    let builtin = if root.flag("demo.enabled") { builtin } else { &nothing };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let (known, collected) = (Known::new(builtin), &mut findings);
+    let context = Context { root: &root, env, folder, strategies, builtin, findings: collected, known };
+    let settings = context.settings();
+    let effective = effective(&root);
+    findings.finish().map(|warnings| Loaded { settings, warnings, effective })
+}
+
+/// The file's text; a file that cannot be read is a finding and reads as empty.
+fn read(path: &Path, findings: &mut Findings) -> String {
+    let problem = match std::fs::read(path).map(String::from_utf8) {
+        Ok(Ok(text)) => return text,
+        Ok(Err(_)) => "is not UTF-8 text".to_owned(),
+        Err(error) => format!("cannot be read ({})", error.kind()),
+    };
+    let problem = Problem::new(problem, "a readable TOML file");
+    findings.refuse(&Place::Line(0), "file", problem);
+    String::new()
+}
+
+fn effective(root: &Sheet) -> Vec<Effective> {
+    let rows = table().iter().filter(|row| row.is_scalar());
+    let entry = |row: &Row| Effective {
+        key: row.key,
+        value: root.value(row.key).map(|value| value.to_string()).unwrap_or_default(),
+        origin: root.origin_of(row.key),
+    };
+    rows.map(entry).collect()
+}

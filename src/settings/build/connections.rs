@@ -1,0 +1,109 @@
+//! `[[connections]]`: their providers exist, their credentials are looked up.
+
+use std::collections::BTreeMap;
+
+use policy::ids::{Class, ConnectionId, ProviderId};
+
+use super::Context;
+use crate::settings::Secret;
+use crate::settings::entities::{Connection, Source};
+use crate::settings::finding::{Problem, quoted};
+use crate::settings::sheet::Sheet;
+use crate::settings::value::Value;
+
+const CREDENTIAL: &str = "connections[].credential";
+const RESET_SECONDS: &str = "connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds";
+
+/// Reads every connection and makes its id known.
+pub(super) fn read(context: &mut Context<'_>) -> Vec<Connection> {
+    let mut last_priority = BTreeMap::new();
+    let sheets = context.root.list("connections[]");
+    sheets.iter().filter_map(|sheet| connection(context, sheet, &mut last_priority)).collect()
+}
+
+fn connection(
+    context: &mut Context<'_>,
+    sheet: &Sheet,
+    last_priority: &mut BTreeMap<String, u32>,
+) -> Option<Connection> {
+    let provider = sheet.text("connections[].provider").unwrap_or_default();
+    check_provider(context, sheet, &provider);
+    let credential = credential(context, sheet, &provider);
+    let id = sheet.text("connections[].id")?;
+    check_id(context, sheet, &id);
+    context.known.connections.entry(id.clone()).or_insert_with(|| provider.clone());
+    Some(Connection {
+        id: ConnectionId::from(id),
+        credential,
+        priority: priority(sheet, &provider, last_priority),
+        provider: ProviderId::from(provider),
+        active: sheet.flag("connections[].active"),
+        max_concurrent: sheet.count("connections[].max_concurrent"),
+        models: sheet.texts("connections[].models"),
+        headers: sheet.headers("connections[].headers"),
+        connect_timeout: sheet.span("connections[].timeouts.connect"),
+        first_byte_timeout: sheet.span("connections[].timeouts.first_byte"),
+        rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
+        disable_cooling: sheet.flag("connections[].provider_specific.disable_cooling"),
+        source: Source::File,
+    })
+}
+
+fn check_provider(context: &mut Context<'_>, sheet: &Sheet, provider: &str) {
+    let known = provider.is_empty() || context.known.providers.contains_key(provider);
+    if !known && context.checks_references() {
+        let accepted = context.known.provider_list();
+        let problem = format!("names the provider {}, which does not exist", quoted(provider));
+        context.refuse(sheet, "connections[].provider", &problem, &accepted);
+    }
+}
+
+fn check_id(context: &mut Context<'_>, sheet: &Sheet, id: &str) {
+    let key = "connections[].id";
+    let of_demo = |(_, ids): &(String, Vec<String>)| ids.iter().any(|other| other == id);
+    if context.builtin.providers.iter().any(of_demo) {
+        let problem = format!("`{id}` is a connection of [demo]");
+        context.refuse(sheet, key, &problem, "another id, or demo.enabled = false");
+    } else if context.known.connections.contains_key(id) {
+        let problem = format!("`{id}` is another connection's id already");
+        context.refuse(sheet, key, &problem, "an id of its own");
+    }
+}
+
+/// What was typed, else one after the highest of the provider's earlier connections.
+fn priority(sheet: &Sheet, provider: &str, last: &mut BTreeMap<String, u32>) -> u32 {
+    let last = last.entry(provider.to_owned()).or_default();
+    let own = match sheet.value("connections[].priority") {
+        Some(_) => sheet.count("connections[].priority"),
+        None => *last + 1,
+    };
+    *last = own.max(*last);
+    own
+}
+
+fn credential(context: &mut Context<'_>, sheet: &Sheet, provider: &str) -> Option<Secret> {
+    let Some(Value::Secret(reference)) = sheet.value(CREDENTIAL) else {
+        return without_credential(context, sheet, provider);
+    };
+    match reference.resolve(context.env, context.folder) {
+        Ok(secret) => Some(secret),
+        Err(missing) => {
+            let problem = Problem::new(format!("{missing}; the connection is inactive"), "");
+            context.findings.warn(sheet.place_of(CREDENTIAL), CREDENTIAL, problem);
+            None
+        }
+    }
+}
+
+/// A local back end may want none; everybody else does.
+fn without_credential(context: &mut Context<'_>, sheet: &Sheet, provider: &str) -> Option<Secret> {
+    let class = context.known.providers.get(provider)?.class;
+    if class == Class::Local {
+        return Some(Secret::from(""));
+    }
+    if !sheet.is_given(CREDENTIAL) && context.checks_references() {
+        let accepted = "\"env:NAME\", \"file:PATH\" or the credential itself";
+        context.refuse(sheet, CREDENTIAL, "is missing", accepted);
+    }
+    None
+}

@@ -1,0 +1,102 @@
+//! `[[providers]]`.
+
+use policy::ids::{Class, ModelId, ProviderId};
+
+use super::{Context, KnownProvider};
+use crate::settings::entities::{AuthHeader, Format, Model, Provider, Source};
+use crate::settings::sheet::Sheet;
+
+const MODELS: &str = "providers[].models[]";
+
+/// Reads every provider and makes its id known.
+pub(super) fn read(context: &mut Context<'_>) -> Vec<Provider> {
+    let sheets = context.root.list("providers[]");
+    sheets.iter().filter_map(|sheet| provider(context, sheet)).collect()
+}
+
+fn provider(context: &mut Context<'_>, sheet: &Sheet) -> Option<Provider> {
+    let models = models(context, sheet);
+    let id = sheet.text("providers[].id")?;
+    let class = class(sheet);
+    let passthrough_models = sheet.flag("providers[].passthrough_models");
+    check_id(context, sheet, &id);
+    let closed = models.as_ref().filter(|_| !passthrough_models);
+    let names = |models: &Vec<Model>| models.iter().map(|model| model.id.to_string()).collect();
+    let known = KnownProvider { class, models: closed.map(names) };
+    context.known.providers.entry(id.clone()).or_insert(known);
+    Some(Provider {
+        id: ProviderId::from(id),
+        class,
+        formats: formats(sheet),
+        base_url: base_url(sheet),
+        per_model_quota: sheet.flag("providers[].per_model_quota"),
+        passthrough_models,
+        models,
+        headers: sheet.headers("providers[].headers"),
+        auth_header: auth_header(sheet),
+        connect_timeout: sheet.span("providers[].timeouts.connect"),
+        first_byte_timeout: sheet.span("providers[].timeouts.first_byte"),
+        source: Source::File,
+    })
+}
+
+fn check_id(context: &mut Context<'_>, sheet: &Sheet, id: &str) {
+    let key = "providers[].id";
+    if context.builtin.providers.iter().any(|(other, _)| other == id) {
+        let problem = format!("`{id}` is a provider of [demo]");
+        context.refuse(sheet, key, &problem, "another id, or demo.enabled = false");
+    } else if context.known.providers.contains_key(id) {
+        let problem = format!("`{id}` is another provider's id already");
+        context.refuse(sheet, key, &problem, "an id of its own");
+    }
+}
+
+fn class(sheet: &Sheet) -> Class {
+    match sheet.text("providers[].auth").as_deref() {
+        Some("oauth") => Class::Oauth,
+        Some("local") => Class::Local,
+        _ => Class::Apikey,
+    }
+}
+
+fn formats(sheet: &Sheet) -> Vec<Format> {
+    let texts = sheet.texts("providers[].format");
+    let format = |text: &String| Format::ALL.iter().find(|(_, name)| name == text);
+    texts.iter().filter_map(format).map(|(format, _)| *format).collect()
+}
+
+fn base_url(sheet: &Sheet) -> String {
+    let text = sheet.text("providers[].base_url").unwrap_or_default();
+    text.trim_end_matches('/').to_owned()
+}
+
+fn auth_header(sheet: &Sheet) -> Option<AuthHeader> {
+    let text = sheet.text("providers[].auth_header")?;
+    let found = AuthHeader::ALL.iter().find(|(_, name)| *name == text)?;
+    Some(found.0)
+}
+
+fn models(context: &mut Context<'_>, sheet: &Sheet) -> Option<Vec<Model>> {
+    let sheets = sheet.lists.get(MODELS)?;
+    if sheets.is_empty() && !sheet.flag("providers[].passthrough_models") {
+        let accepted = "at least one model, or no `models` at all: then any model passes";
+        context.refuse(sheet, MODELS, "is an empty list", accepted);
+    }
+    let mut models: Vec<Model> = Vec::new();
+    for entry in sheets {
+        let Some(id) = entry.text("providers[].models[].id") else {
+            continue;
+        };
+        if models.iter().any(|other| other.id.as_str() == id) {
+            let problem = format!("`{id}` is listed twice");
+            context.refuse(entry, "providers[].models[].id", &problem, "each model once");
+        }
+        models.push(Model {
+            id: ModelId::from(id),
+            context_window: entry.whole("providers[].models[].context_window"),
+            input_price: entry.number("providers[].models[].input_price"),
+            output_price: entry.number("providers[].models[].output_price"),
+        });
+    }
+    Some(models)
+}

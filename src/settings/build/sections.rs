@@ -1,0 +1,221 @@
+//! The sections of the process itself, and the numbers of `[resilience]`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Context;
+use crate::settings::finding::{Place, Problem};
+use crate::settings::resilience::{
+    BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderQuota, Resilience,
+};
+use crate::settings::services::{Admin, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};
+use crate::settings::sheet::Sheet;
+use crate::settings::value::Value;
+use crate::settings::{Combo, Connection, Key, Provider, Secret, Settings};
+
+const OVERRIDES: &str = "resilience.provider_quota_overrides.*";
+
+/// Everything of [`Settings`] that is not a list of entities.
+pub(super) struct Sections(Settings);
+
+impl Sections {
+    /// Reads every section.
+    pub fn read(context: &mut Context<'_>) -> Self {
+        let root = context.root;
+        Self(Settings {
+            server: server(root),
+            admin: admin(context),
+            store: store(context),
+            mailbox: mailbox(root),
+            upstream: upstream(context),
+            demo: demo(root),
+            log: Log { access: root.flag("log.access") },
+            metrics: Metrics { public: root.flag("metrics.public") },
+            resilience: resilience(root),
+            providers: Vec::new(),
+            connections: Vec::new(),
+            combos: Vec::new(),
+            keys: Vec::new(),
+        })
+    }
+
+    /// The same with the entities.
+    pub fn with(
+        self,
+        providers: Vec<Provider>,
+        connections: Vec<Connection>,
+        combos: Vec<Combo>,
+        keys: Vec<Key>,
+    ) -> Settings {
+        Settings { providers, connections, combos, keys, ..self.0 }
+    }
+}
+
+fn address(sheet: &Sheet, key: &str) -> Option<SocketAddr> {
+    sheet.text(key).and_then(|text| text.parse().ok())
+}
+
+fn required_address(sheet: &Sheet, key: &str) -> SocketAddr {
+    address(sheet, key).expect("an address has a default and a checked shape")
+}
+
+fn span(sheet: &Sheet, key: &str) -> Duration {
+    sheet.span(key).expect("a duration of a section has a default")
+}
+
+fn server(root: &Sheet) -> Server {
+    Server {
+        listen: required_address(root, "server.listen"),
+        workers: root.amount("server.workers"),
+        max_body: root.amount("server.max_body"),
+        header_timeout: span(root, "server.header_timeout"),
+        write_stall_timeout: span(root, "server.write_stall_timeout"),
+        shutdown_grace: span(root, "server.shutdown_grace"),
+        require_api_key: root.flag("server.require_api_key"),
+        max_retry_after: span(root, "server.max_retry_after"),
+    }
+}
+
+fn admin(context: &mut Context<'_>) -> Admin {
+    let root = context.root;
+    let listen = address(root, "admin.listen");
+    if listen.is_some_and(|own| own.port() != 0 && own == required_address(root, "server.listen")) {
+        let accepted = "another address, or \"\" for the same";
+        context.refuse(root, "admin.listen", "is the address of server.listen", accepted);
+    }
+    Admin { token: admin_token(context), listen }
+}
+
+fn admin_token(context: &mut Context<'_>) -> Option<Secret> {
+    let key = "admin.token";
+    let Some(Value::Secret(reference)) = context.root.value(key) else {
+        return None;
+    };
+    match reference.resolve(context.env, context.folder) {
+        Ok(secret) => Some(secret),
+        Err(missing) => {
+            if context.root.is_given(key) {
+                let problem = Problem::new(format!("{missing}; a token is made at first start"), "");
+                context.findings.warn(context.root.place_of(key), key, problem);
+            }
+            None
+        }
+    }
+}
+
+fn store(context: &Context<'_>) -> Store {
+    let path = context.root.text("store.path").unwrap_or_default();
+    Store { path: context.folder.join(path), flush_interval: span(context.root, "store.flush_interval") }
+}
+
+fn mailbox(root: &Sheet) -> Mailbox {
+    Mailbox {
+        router: root.amount("mailbox.router"),
+        provider: root.amount("mailbox.provider"),
+        connection: root.amount("mailbox.connection"),
+        lockout: root.amount("mailbox.lockout"),
+        store: root.amount("mailbox.store"),
+    }
+}
+
+fn upstream(context: &mut Context<'_>) -> Upstream {
+    let root = context.root;
+    Upstream {
+        connect_timeout: span(root, "upstream.connect_timeout"),
+        first_byte_timeout: span(root, "upstream.first_byte_timeout"),
+        pool_idle: span(root, "upstream.pool_idle"),
+        pool_lifetime: span(root, "upstream.pool_lifetime"),
+        ca_file: ca_file(context),
+    }
+}
+
+fn ca_file(context: &mut Context<'_>) -> Option<PathBuf> {
+    let key = "upstream.ca_file";
+    let path = context.folder.join(context.root.text(key)?);
+    if let Err(error) = std::fs::File::open(&path) {
+        let problem = format!("cannot be read ({})", error.kind());
+        context.refuse(context.root, key, &problem, "a readable PEM file, or \"\"");
+    }
+    Some(path)
+}
+
+fn demo(root: &Sheet) -> Demo {
+    Demo {
+        enabled: root.flag("demo.enabled"),
+        listen: required_address(root, "demo.listen"),
+        log: root.flag("demo.log"),
+    }
+}
+
+fn resilience(root: &Sheet) -> Resilience {
+    Resilience {
+        provider_breaker: PerClass {
+            oauth: breaker(root, "oauth"),
+            apikey: breaker(root, "apikey"),
+            local: breaker(root, "local"),
+        },
+        connection_cooldown: PerClass {
+            oauth: cooldown(root, "oauth"),
+            apikey: cooldown(root, "apikey"),
+            local: cooldown(root, "local"),
+        },
+        model_lockout: lockout(root),
+        provider_quota_overrides: root
+            .named
+            .get(OVERRIDES)
+            .into_iter()
+            .flatten()
+            .map(|(provider, sheet)| (provider.clone(), quota(sheet)))
+            .collect(),
+    }
+}
+
+fn breaker(root: &Sheet, class: &str) -> BreakerNumbers {
+    let key = |name: &str| format!("resilience.provider_breaker.{class}.{name}");
+    BreakerNumbers {
+        failure_threshold: root.count(&key("failure_threshold")),
+        degradation_threshold: root.count(&key("degradation_threshold")),
+        reset_timeout_ms: root.millis(&key("reset_timeout_ms")),
+    }
+}
+
+fn cooldown(root: &Sheet, class: &str) -> CooldownNumbers {
+    let key = |name: &str| format!("resilience.connection_cooldown.{class}.{name}");
+    CooldownNumbers {
+        base_cooldown_ms: root.millis(&key("base_cooldown_ms")),
+        use_upstream_retry_hints: root.flag(&key("use_upstream_retry_hints")),
+        max_backoff_steps: root.count(&key("max_backoff_steps")),
+    }
+}
+
+fn lockout(root: &Sheet) -> LockoutNumbers {
+    LockoutNumbers {
+        enabled: root.flag("resilience.model_lockout.enabled"),
+        error_codes: root.codes("resilience.model_lockout.error_codes"),
+        base_cooldown_ms: root.millis("resilience.model_lockout.base_cooldown_ms"),
+        max_cooldown_ms: root.millis("resilience.model_lockout.max_cooldown_ms"),
+        max_backoff_steps: root.count("resilience.model_lockout.max_backoff_steps"),
+        use_exponential_backoff: root.flag("resilience.model_lockout.use_exponential_backoff"),
+    }
+}
+
+fn quota(sheet: &Sheet) -> ProviderQuota {
+    let key = "resilience.provider_quota_overrides.*.rate_limit_cooldown_seconds";
+    ProviderQuota { rate_limit_cooldown_seconds: sheet.whole(key) }
+}
+
+/// Every override names a provider.
+pub(super) fn check_overrides(context: &mut Context<'_>) {
+    if !context.checks_references() {
+        return;
+    }
+    for (provider, sheet) in context.root.named.get(OVERRIDES).into_iter().flatten() {
+        if !context.known.providers.contains_key(provider) {
+            let accepted = context.known.provider_list();
+            let problem = Problem::new("names a provider that does not exist", accepted);
+            let place: &Place = &sheet.place;
+            context.findings.refuse(place, OVERRIDES, problem);
+        }
+    }
+}

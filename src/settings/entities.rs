@@ -1,0 +1,204 @@
+//! Providers, connections, combos and client keys, as they are meant.
+//!
+//! References between them have been checked: a connection's provider exists, a
+//! target's provider exists, a pinned connection belongs to its target's provider.
+
+use std::time::Duration;
+
+use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
+
+use super::Secret;
+
+/// `[[providers]]`: an upstream vendor or endpoint family.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provider {
+    /// Its name.
+    pub id: ProviderId,
+    /// `auth`: chooses the resilience numbers.
+    pub class: Class,
+    /// The dialects it speaks, the preferred one first.
+    pub formats: Vec<Format>,
+    /// http or https, with or without the version; no slash at the end.
+    pub base_url: String,
+    /// Whether a quota belongs to one model and not to the whole account.
+    pub per_model_quota: bool,
+    /// Whether models that are not listed pass as well.
+    pub passthrough_models: bool,
+    /// The models it offers; `None`: any.
+    pub models: Option<Vec<Model>>,
+    /// Extra request headers, in file order.
+    pub headers: Vec<(String, String)>,
+    /// How the credential is sent; `None`: as its format does.
+    pub auth_header: Option<AuthHeader>,
+    /// Instead of `upstream.connect_timeout`.
+    pub connect_timeout: Option<Duration>,
+    /// Instead of `upstream.first_byte_timeout`.
+    pub first_byte_timeout: Option<Duration>,
+    /// Who made it.
+    pub source: Source,
+}
+
+/// One model of a provider.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// As the provider names it.
+    pub id: ModelId,
+    /// Tokens of context.
+    pub context_window: Option<u64>,
+    /// US dollars per million input tokens.
+    pub input_price: Option<f64>,
+    /// US dollars per million output tokens.
+    pub output_price: Option<f64>,
+}
+
+/// A dialect of HTTP API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// OpenAI chat completions and embeddings.
+    Openai,
+    /// Anthropic messages.
+    Anthropic,
+    /// OpenAI responses.
+    Responses,
+    /// Gemini generateContent.
+    Gemini,
+}
+
+impl Format {
+    /// Every format with its text in the config.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Openai, "openai"),
+        (Self::Anthropic, "anthropic"),
+        (Self::Responses, "responses"),
+        (Self::Gemini, "gemini"),
+    ];
+}
+
+/// The request header that carries the credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AuthHeader {
+    /// `authorization: Bearer`
+    Bearer,
+    /// `x-api-key`
+    XApiKey,
+    /// `x-goog-api-key`
+    XGoogApiKey,
+    /// `api-key`
+    ApiKey,
+}
+
+impl AuthHeader {
+    /// Every way with its text in the config.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Bearer, "authorization: Bearer"),
+        (Self::XApiKey, "x-api-key"),
+        (Self::XGoogApiKey, "x-goog-api-key"),
+        (Self::ApiKey, "api-key"),
+    ];
+}
+
+/// `[[connections]]`: one credential at one provider.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Connection {
+    /// Its name.
+    pub id: ConnectionId,
+    /// Where it belongs.
+    pub provider: ProviderId,
+    /// `None`: its variable or file is missing, so it is inactive. Empty: its provider
+    /// is `auth = "local"` and no credential was given, so none is sent.
+    pub credential: Option<Secret>,
+    /// Smaller is preferred.
+    pub priority: u32,
+    /// Whether it may be used.
+    pub active: bool,
+    /// Requests at once; 0 = no cap.
+    pub max_concurrent: u32,
+    /// Models it may serve; `*` stands for any text.
+    pub models: Vec<String>,
+    /// Extra request headers, in file order; they win over the provider's.
+    pub headers: Vec<(String, String)>,
+    /// Instead of the provider's.
+    pub connect_timeout: Option<Duration>,
+    /// Instead of the provider's.
+    pub first_byte_timeout: Option<Duration>,
+    /// Rest after a 429 without a stated wait.
+    pub rate_limit_delay_ms: Option<u64>,
+    /// Whether failures never make it rest.
+    pub disable_cooling: bool,
+    /// Who made it.
+    pub source: Source,
+}
+
+/// `[[combos]]`: a named list of targets with a strategy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Combo {
+    /// What clients ask for.
+    pub name: String,
+    /// One of the accepted names, in lower case.
+    pub strategy: String,
+    /// At least one.
+    pub targets: Vec<ComboTarget>,
+    /// How its attempts run.
+    pub config: ComboConfig,
+    /// Who made it.
+    pub source: Source,
+}
+
+/// One entry of a combo.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComboTarget {
+    /// `provider/model`.
+    pub model: String,
+    /// Share of the draw, 0 to 100.
+    pub weight: f64,
+    /// The one connection it is pinned to.
+    pub connection: Option<ConnectionId>,
+}
+
+/// How the attempts of a combo run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComboConfig {
+    /// Retries of the same target.
+    pub max_retries: u32,
+    /// Pause before such a retry.
+    pub retry_delay_ms: u64,
+    /// Pause before the next target.
+    pub fallback_delay_ms: u64,
+    /// Limit of one target; 0 = unset.
+    pub target_timeout_ms: u64,
+    /// Whether other targets come before a retry.
+    pub failover_before_retry: bool,
+    /// How long a recovered connection is spared; 0 = off.
+    pub slow_start_ms: u64,
+}
+
+/// `[[keys]]`: what a client shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// Its name in logs and lists.
+    pub name: String,
+    /// The key itself.
+    pub key: Secret,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// The only connections it may use; empty = all.
+    pub allowed_connections: Vec<ConnectionId>,
+}
+
+/// What a client key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Ask models.
+    Inference,
+    /// Use the management API.
+    Manage,
+}
+
+/// Who made an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The config file.
+    File,
+    /// The scripted upstream.
+    Demo,
+}

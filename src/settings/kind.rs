@@ -1,0 +1,188 @@
+//! What a key may hold: the kinds of values, their bounds and how they are described.
+//!
+//! A kind reads a value from TOML and from the text of an environment variable alike
+//! (`value.rs`), so both are refused for the same reasons in the same words.
+
+use std::time::Duration;
+
+/// What a key may hold. Bounds are inclusive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from the first to the second.
+    Whole(u64, u64),
+    /// A number from the first to the second.
+    Number(f64, f64),
+    /// A duration string; bounds in milliseconds.
+    Span(u64, u64),
+    /// A whole number of milliseconds or a duration string.
+    Millis(u64, u64),
+    /// A size string; bounds in bytes.
+    Size(u64, u64),
+    /// A text of some shape.
+    Text(Shape),
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+    /// A list of texts.
+    List(Items),
+    /// A list of HTTP status codes.
+    Codes,
+    /// `env:NAME`, `file:PATH` or the secret itself.
+    Secret,
+    /// A table of header names and values.
+    Headers,
+}
+
+/// The shape of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Anything without control characters, not empty.
+    Plain,
+    /// 1 to 64 of `A-Z a-z 0-9 . _ -`.
+    Id,
+    /// The name of a combo: 1 to 100 of `A-Z a-z 0-9 _ / . - [ ]` and blank.
+    ComboName,
+    /// An http or https address without credentials, query or fragment.
+    Url,
+    /// `IP:PORT`.
+    Address,
+    /// `IP:PORT` or empty.
+    OptionalAddress,
+    /// A path, not empty.
+    Path,
+    /// A path or empty.
+    OptionalPath,
+}
+
+/// What a list of texts holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Items {
+    /// Each one of these, at least one; a single one may stand without a list.
+    Of(&'static [&'static str]),
+    /// Patterns with `*`, at least one.
+    Patterns,
+    /// Ids, possibly none.
+    Ids,
+}
+
+impl Kind {
+    /// What is accepted, in words: `a whole number from 0 to 10`.
+    pub fn accepted(&self) -> String {
+        match self {
+            Self::Flag => "true or false".to_owned(),
+            Self::Whole(low, high) => format!("a whole number from {low} to {high}"),
+            Self::Number(low, high) => format!("a number from {low} to {high}"),
+            Self::Span(low, high) => {
+                format!("a duration such as \"30s\" from {} to {}", show_ms(*low), show_ms(*high))
+            }
+            Self::Millis(low, high) => {
+                format!("whole milliseconds from {low} to {high}, or a duration such as \"30s\"")
+            }
+            Self::Size(low, high) => {
+                format!("a size such as \"32MiB\" from {} to {}", show_size(*low), show_size(*high))
+            }
+            Self::Text(shape) => shape.accepted().to_owned(),
+            Self::Choice(texts) => texts.join(" | "),
+            Self::List(items) => items.accepted(),
+            Self::Codes => "a list of status codes from 100 to 599".to_owned(),
+            Self::Secret => "\"env:NAME\", \"file:PATH\" or the secret itself".to_owned(),
+            Self::Headers => "a table of header names and texts".to_owned(),
+        }
+    }
+}
+
+impl Shape {
+    /// What is accepted, in words.
+    pub fn accepted(self) -> &'static str {
+        match self {
+            Self::Plain => "a text without control characters",
+            Self::Id => "1 to 64 characters of A-Z a-z 0-9 . _ -",
+            Self::ComboName => "1 to 100 characters of A-Z a-z 0-9 _ / . - [ ] and blank",
+            Self::Url => "an http:// or https:// address without credentials, query or fragment",
+            Self::Address => "an address such as \"127.0.0.1:20128\"",
+            Self::OptionalAddress => "an address such as \"127.0.0.1:20129\", or \"\"",
+            Self::Path => "a path",
+            Self::OptionalPath => "a path, or \"\"",
+        }
+    }
+
+    /// Whether the text has this shape.
+    pub fn fits(self, text: &str) -> bool {
+        match self {
+            Self::Plain => !text.trim().is_empty() && !text.contains(char::is_control),
+            Self::Id => is_name(text, 64, b"._-"),
+            Self::ComboName => is_name(text, 100, b"_/.-[] ") && !text.trim().is_empty(),
+            Self::Url => is_base_url(text),
+            Self::Address => text.parse::<std::net::SocketAddr>().is_ok(),
+            Self::OptionalAddress => text.is_empty() || Self::Address.fits(text),
+            Self::Path => !text.is_empty() && !text.contains('\0'),
+            Self::OptionalPath => !text.contains('\0'),
+        }
+    }
+}
+
+impl Items {
+    /// What is accepted, in words.
+    pub fn accepted(self) -> String {
+        match self {
+            Self::Of(texts) => format!("a list of {}", texts.join(" | ")),
+            Self::Patterns => "a list of models such as [\"gpt-*\"], not empty".to_owned(),
+            Self::Ids => "a list of ids".to_owned(),
+        }
+    }
+}
+
+fn is_name(text: &str, most: usize, others: &[u8]) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || others.contains(&byte);
+    (1..=most).contains(&text.len()) && text.bytes().all(fits)
+}
+
+fn is_base_url(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return false;
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    let known = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    known && is_host(host) && rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#@\\".contains(&byte))
+}
+
+/// `name`, `name:port`, `1.2.3.4:port` or `[::1]:port`.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((inner, port)) if inner.parse::<std::net::Ipv6Addr>().is_ok() => {
+            (inner, port.strip_prefix(':').or_else(|| port.is_empty().then_some("1")))
+        }
+        Some(_) => return false,
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, Some("1")),
+        },
+    };
+    let port_fits = port.is_some_and(|port| port.parse::<u16>().is_ok_and(|number| number > 0));
+    let host_fits = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte));
+    !host.is_empty() && host_fits && port_fits
+}
+
+/// A span in words: `1m 30s`.
+pub(super) fn show_ms(ms: u64) -> String {
+    humantime::format_duration(Duration::from_millis(ms)).to_string()
+}
+
+/// The units of sizes, the largest of each family first.
+pub(super) const SIZE_UNITS: [(&str, u64); 7] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("KB", 1_000),
+    ("B", 1),
+];
+
+/// A size in the largest unit that divides it: `32MiB`.
+pub(super) fn show_size(bytes: u64) -> String {
+    let fits = |unit: &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(unit.1);
+    let (name, unit) = SIZE_UNITS.iter().find(fits).unwrap_or(&("B", 1));
+    format!("{}{name}", bytes / unit)
+}

@@ -1,0 +1,59 @@
+//! Environment variables over the file.
+//!
+//! `SWITCHTOWER__SECTION__KEY` sets any key of a section and must be right. The
+//! guide's own names are weaker, and one that is no number in bounds is ignored.
+
+use super::finding::{Findings, Place, Problem};
+use super::kind::Kind;
+use super::sheet::{Cell, Sheet};
+use super::table::{self, Row};
+use super::value::{self, Value};
+
+/// Looks up the variables of every row and lays what is set over the sheet.
+pub(super) fn overlay(sheet: &mut Sheet, env: &dyn Fn(&str) -> Option<String>, findings: &mut Findings) {
+    for row in table::table() {
+        let Some(name) = row.variable() else { continue };
+        if let Some(text) = env(&name) {
+            own(row, name, &text, sheet, findings);
+        } else if let Some(name) = row.env
+            && let Some(text) = env(name)
+        {
+            guides(row, name, &text, sheet, findings);
+        }
+    }
+}
+
+fn own(row: &'static Row, name: String, text: &str, sheet: &mut Sheet, findings: &mut Findings) {
+    let place = Place::Env(name);
+    match value::from_text(&row.kind, text) {
+        Ok(value) => {
+            sheet.cells.insert(row.key, Cell { value: Some(value), place });
+        }
+        Err(problem) => findings.refuse(&place, row.key, problem),
+    }
+}
+
+fn guides(row: &'static Row, name: &str, text: &str, sheet: &mut Sheet, findings: &mut Findings) {
+    if text.trim().is_empty() {
+        return;
+    }
+    let place = Place::Env(name.to_owned());
+    match whole_number(&row.kind, text) {
+        Some(value) => {
+            sheet.cells.insert(row.key, Cell { value: Some(value), place });
+        }
+        None => {
+            let problem = Problem::new("is ignored", row.kind.accepted());
+            findings.warn(&place, row.key, problem);
+        }
+    }
+}
+
+/// A number that is not negative, truncated, within the bounds of the kind.
+fn whole_number(kind: &Kind, text: &str) -> Option<Value> {
+    let number: f64 = text.trim().parse().ok()?;
+    if !number.is_finite() || number < 0.0 {
+        return None;
+    }
+    value::from_text(kind, &format!("{:.0}", number.trunc())).ok()
+}

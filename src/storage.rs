@@ -1,0 +1,13 @@
+//! The store: sled behind one actor on a thread of its own.
+//!
+//! Owners post their newest snapshots; here they are kept one per owner, and written in
+//! one batch with one flush every `store.flush_interval`. A kill -9 costs at most that
+//! interval. When the disk fails, routing goes on from memory and the news waits.
+
+mod actor;
+mod codec;
+mod database;
+
+pub use actor::{Dirty, Flush, Health, Store};
+pub use codec::{Record, Unreadable};
+pub use database::{Database, OpenError, Tree};

@@ -1,0 +1,168 @@
+//! The Store actor: newest snapshot per owner, one batch and one flush per interval.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actors::mailbox::Letter;
+use actors::messages::{Owner, Save, Snapshot};
+use actors::watch::DeathWatch;
+
+use super::codec;
+use super::database::{Database, Tree};
+
+/// How the store fares, for health and metrics.
+#[derive(Debug, Default)]
+pub struct Health {
+    failing: AtomicBool,
+    bytes: AtomicU64,
+    restarts: AtomicU64,
+}
+
+impl Health {
+    /// The last write failed; routing goes on from memory (FC-120).
+    pub fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Bytes on disk at the last write.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Replacements of the actor.
+    pub fn restarts(&self) -> u64 {
+        self.restarts.load(Ordering::Relaxed)
+    }
+
+    /// Counts a replacement.
+    pub fn restarted(&self) {
+        self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Writes everything now; answers whether it is on disk.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), String>")]
+pub struct Flush;
+
+/// What waits to be written. It outlives the actor: a crash loses no news.
+pub type Dirty = Arc<std::sync::Mutex<HashMap<Owner, Option<Snapshot>>>>;
+
+/// The actor.
+pub struct Store {
+    database: Database,
+    dirty: Dirty,
+    interval: Duration,
+    health: Arc<Health>,
+    _watch: DeathWatch,
+}
+
+impl Store {
+    /// A store that writes every `interval`.
+    pub fn new(
+        database: Database,
+        dirty: Dirty,
+        interval: Duration,
+        health: Arc<Health>,
+        watch: DeathWatch,
+    ) -> Self {
+        health.bytes.store(database.size(), Ordering::Relaxed);
+        Self { database, dirty, interval, health, _watch: watch }
+    }
+
+    /// Writes what waits; on failure it goes on waiting, under what is newer.
+    fn write(&self) -> Result<(), String> {
+        let waiting = std::mem::take(&mut *lock(&self.dirty));
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let written = self.write_batch(&waiting).map_err(|error| error.to_string());
+        let was_failing = self.health.failing.swap(written.is_err(), Ordering::Relaxed);
+        match &written {
+            Ok(()) if was_failing => tracing::info!("the store can be written again"),
+            Ok(()) => {}
+            Err(error) => {
+                if !was_failing {
+                    tracing::error!(%error, "the store cannot be written; routing goes on from memory");
+                }
+                let mut dirty = lock(&self.dirty);
+                for (owner, snapshot) in waiting {
+                    dirty.entry(owner).or_insert(snapshot);
+                }
+            }
+        }
+        self.health.bytes.store(self.database.size(), Ordering::Relaxed);
+        written
+    }
+
+    fn write_batch(&self, waiting: &HashMap<Owner, Option<Snapshot>>) -> Result<(), sled::Error> {
+        for tree in Tree::ALL {
+            let mut batch = sled::Batch::default();
+            let mut any = false;
+            for (owner, snapshot) in waiting {
+                let Some((place, key)) = codec::place(owner) else { continue };
+                if place != tree {
+                    continue;
+                }
+                any = true;
+                match snapshot.as_ref().map(codec::write) {
+                    Some(Ok(bytes)) => batch.insert(key.as_bytes(), bytes),
+                    Some(Err(error)) => {
+                        tracing::error!(%owner, %error, "a snapshot could not be written down")
+                    }
+                    None => batch.remove(key.as_bytes()),
+                }
+            }
+            if any {
+                self.database.apply(tree, batch)?;
+            }
+        }
+        self.database.flush()
+    }
+}
+
+fn lock(dirty: &Dirty) -> std::sync::MutexGuard<'_, HashMap<Owner, Option<Snapshot>>> {
+    dirty.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Actor for Store {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        // The bound is kept by the link's own count; the runtime's would only drop.
+        ctx.set_mailbox_capacity(usize::MAX >> 8);
+        ctx.run_interval(self.interval, |store, _| {
+            // A failure was logged and counted by `write`; the next interval tries again.
+            let _ = store.write();
+        });
+    }
+}
+
+impl Handler<Letter<Save>> for Store {
+    type Result = ();
+
+    fn handle(&mut self, letter: Letter<Save>, _: &mut Self::Context) {
+        let save = letter.open();
+        lock(&self.dirty).insert(save.owner, save.snapshot);
+    }
+}
+
+impl Handler<Flush> for Store {
+    type Result = Result<(), String>;
+
+    fn handle(&mut self, _: Flush, _: &mut Self::Context) -> Self::Result {
+        self.write()
+    }
+}
+
+#[cfg(feature = "test-hooks")]
+impl Handler<actors::messages::Poison> for Store {
+    type Result = ();
+
+    fn handle(&mut self, _: actors::messages::Poison, _: &mut Self::Context) {
+        panic!("poisoned store");
+    }
+}

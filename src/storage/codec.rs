@@ -1,0 +1,91 @@
+//! Records: JSON in an envelope with a version, readable with any tool.
+
+use actors::messages::{ConnectionSnapshot, Owner, Snapshot};
+use policy::breaker::BreakerSnapshot;
+use policy::ids::{ConnectionId, ProviderId};
+use policy::lockout::{LockKey, LockoutSnapshot};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::database::Tree;
+
+/// The version that is written. An older one is read as long as its fields have defaults.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<T> {
+    v: u32,
+    data: T,
+}
+
+/// A record that was read.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// Of a provider.
+    Breaker(ProviderId, BreakerSnapshot),
+    /// Of a connection.
+    Connection(ConnectionId, ConnectionSnapshot),
+    /// Of a lockout.
+    Lockout(ConnectionId, LockoutSnapshot),
+}
+
+/// Why a record cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// Not the JSON it should be.
+    #[error("not a record of this tree: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Written by a newer switchtower.
+    #[error("version {0} is newer than the {VERSION} that is understood")]
+    Newer(u32),
+    /// The key is no id.
+    #[error("the key is not an id")]
+    Key,
+}
+
+/// Where an owner's record stands.
+pub(super) fn place(owner: &Owner) -> Option<(Tree, String)> {
+    match owner {
+        Owner::Provider(id) => Some((Tree::Breakers, id.to_string())),
+        Owner::Connection(id) => Some((Tree::Connections, id.to_string())),
+        Owner::Lockout(connection, key) => Some((Tree::Lockouts, key.id(connection))),
+        Owner::Router | Owner::Store => None,
+    }
+}
+
+/// The bytes of a snapshot.
+pub(super) fn write(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
+    match snapshot {
+        Snapshot::Breaker(data) => serde_json::to_vec(&Envelope { v: VERSION, data }),
+        Snapshot::Connection(data) => serde_json::to_vec(&Envelope { v: VERSION, data }),
+        Snapshot::Lockout(data) => serde_json::to_vec(&Envelope { v: VERSION, data }),
+    }
+}
+
+fn open<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
+    #[derive(Deserialize)]
+    struct Version {
+        v: u32,
+    }
+    let Version { v } = serde_json::from_slice(value)?;
+    if v > VERSION {
+        return Err(Unreadable::Newer(v));
+    }
+    Ok(serde_json::from_slice::<Envelope<T>>(value)?.data)
+}
+
+/// Reads one record.
+pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unreadable> {
+    let key = std::str::from_utf8(key).map_err(|_| Unreadable::Key)?;
+    match tree {
+        Tree::Breakers => Ok(Record::Breaker(key.into(), open(value)?)),
+        Tree::Connections => Ok(Record::Connection(key.into(), open(value)?)),
+        Tree::Lockouts => {
+            let (connection, lock) = LockKey::parse_id(key).ok_or(Unreadable::Key)?;
+            let mut stored: LockoutSnapshot = open(value)?;
+            stored.key = lock;
+            Ok(Record::Lockout(connection, stored))
+        }
+        Tree::Meta | Tree::Quarantine => Err(Unreadable::Key),
+    }
+}

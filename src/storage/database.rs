@@ -1,0 +1,232 @@
+//! The database on disk: trees, opening, rewriting, quarantine.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use actors::router::family::Restored;
+
+use super::codec::{self, Record, Unreadable};
+
+/// Above this size, and `WASTE` times its live data, the store is rewritten at start.
+const REWRITE_ABOVE: u64 = 64 * 1024 * 1024;
+const WASTE: u64 = 8;
+/// Snapshots are small and few: a larger cache would only be memory unused.
+const CACHE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Trees, named as the guide names its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tree {
+    /// Breakers by provider.
+    Breakers,
+    /// Connections by id.
+    Connections,
+    /// Lockouts by id.
+    Lockouts,
+    /// Hashes of what was made at first start.
+    Meta,
+    /// Records that could not be read.
+    Quarantine,
+}
+
+impl Tree {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Breakers, Self::Connections, Self::Lockouts, Self::Meta, Self::Quarantine];
+
+    /// The name on disk.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Breakers => "domain_circuit_breakers",
+            Self::Connections => "connections",
+            Self::Lockouts => "model_lockouts",
+            Self::Meta => "meta",
+            Self::Quarantine => "quarantine",
+        }
+    }
+
+    /// Whether its values are snapshots of owners.
+    pub fn holds_snapshots(self) -> bool {
+        matches!(self, Self::Breakers | Self::Connections | Self::Lockouts)
+    }
+}
+
+/// Why the store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error(
+        "the store {} is in use by another switchtower; stop that one, or give this one another `store.path`",
+        .0.display()
+    )]
+    Locked(PathBuf),
+    /// The disk, the rights, or the files themselves.
+    #[error("the store {} cannot be opened: {}; check the folder's rights, or move it away to start empty", .0.display(), .1)]
+    Broken(PathBuf, sled::Error),
+    /// It grew and could not be rewritten.
+    #[error("the store {} could not be rewritten: {}", .0.display(), .1)]
+    Rewrite(PathBuf, io::Error),
+}
+
+/// The open database.
+#[derive(Clone, Debug)]
+pub struct Database {
+    db: sled::Db,
+    path: PathBuf,
+}
+
+fn config(path: &Path) -> sled::Config {
+    sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None)
+}
+
+fn open(path: &Path) -> Result<sled::Db, OpenError> {
+    config(path).open().map_err(|error| match &error {
+        sled::Error::Io(io) if is_lock(io) => OpenError::Locked(path.to_owned()),
+        _ => OpenError::Broken(path.to_owned(), error),
+    })
+}
+
+/// sled tells a held lock only in words.
+fn is_lock(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock || error.to_string().contains("could not acquire lock")
+}
+
+impl Database {
+    /// Opens the store, and rewrites it first if it is mostly waste (FC-063).
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        finish_rewrite(path).map_err(|error| OpenError::Rewrite(path.to_owned(), error))?;
+        let database = Self { db: open(path)?, path: path.to_owned() };
+        if !database.is_wasteful() {
+            return Ok(database);
+        }
+        database.rewrite()
+    }
+
+    fn is_wasteful(&self) -> bool {
+        let size = self.size();
+        size > REWRITE_ABOVE && size > self.live_bytes().saturating_mul(WASTE)
+    }
+
+    /// Bytes on disk.
+    pub fn size(&self) -> u64 {
+        self.db.size_on_disk().unwrap_or(0)
+    }
+
+    /// Bytes of keys and values.
+    pub fn live_bytes(&self) -> u64 {
+        let all = Tree::ALL.into_iter().filter_map(|tree| self.db.open_tree(tree.name()).ok());
+        all.flat_map(|tree| tree.iter().flatten()).map(|(key, value)| (key.len() + value.len()) as u64).sum()
+    }
+
+    /// Writes all live records into a fresh store and puts it in the old one's place.
+    pub fn rewrite(self) -> Result<Self, OpenError> {
+        let path = self.path.clone();
+        let before = self.size();
+        let fresh = beside(&path, "new");
+        let failed = |error: sled::Error| OpenError::Broken(path.clone(), error);
+        remove(&fresh).map_err(|error| OpenError::Rewrite(path.clone(), error))?;
+        let copy = open(&fresh)?;
+        copy.import(self.db.export());
+        copy.flush().map_err(failed)?;
+        drop(copy);
+        drop(self);
+        swap(&path, &fresh).map_err(|error| OpenError::Rewrite(path.clone(), error))?;
+        let database = Self { db: open(&path)?, path };
+        tracing::info!(before, after = database.size(), "the store was rewritten");
+        Ok(database)
+    }
+
+    /// Everything the owners start from. What cannot be read is moved to the quarantine tree, never
+    /// stops the start, and is logged.
+    pub fn load(&self) -> Result<Restored, sled::Error> {
+        let mut restored = Restored::default();
+        for tree in Tree::ALL.into_iter().filter(|tree| tree.holds_snapshots()) {
+            let records = self.db.open_tree(tree.name())?;
+            for entry in records.iter() {
+                let (key, value) = entry?;
+                match codec::read(tree, &key, &value) {
+                    Ok(Record::Breaker(id, stored)) => drop(restored.breakers.insert(id, stored)),
+                    Ok(Record::Connection(id, stored)) => drop(restored.connections.insert(id, stored)),
+                    Ok(Record::Lockout(id, stored)) => restored.lockouts.push((id, stored)),
+                    Err(error) => self.quarantine(tree, &key, &value, &error)?,
+                }
+            }
+        }
+        Ok(restored)
+    }
+
+    fn quarantine(
+        &self,
+        tree: Tree,
+        key: &[u8],
+        value: &[u8],
+        error: &Unreadable,
+    ) -> Result<(), sled::Error> {
+        let name = String::from_utf8_lossy(key);
+        tracing::error!(tree = tree.name(), key = %name, %error, "an unreadable record was moved to quarantine");
+        let place = [tree.name().as_bytes(), b"/", key].concat();
+        self.db.open_tree(Tree::Quarantine.name())?.insert(place, value)?;
+        self.db.open_tree(tree.name())?.remove(key)?;
+        Ok(())
+    }
+
+    /// Applies one batch to a tree.
+    pub(super) fn apply(&self, tree: Tree, batch: sled::Batch) -> Result<(), sled::Error> {
+        self.db.open_tree(tree.name())?.apply_batch(batch)
+    }
+
+    /// Waits until everything is on disk.
+    pub fn flush(&self) -> Result<(), sled::Error> {
+        self.db.flush().map(drop)
+    }
+
+    /// A value of the meta tree.
+    pub fn meta(&self, key: &str) -> Result<Option<Vec<u8>>, sled::Error> {
+        Ok(self.db.open_tree(Tree::Meta.name())?.get(key)?.map(|value| value.to_vec()))
+    }
+
+    /// Sets a value of the meta tree, on disk when this returns.
+    pub fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), sled::Error> {
+        self.db.open_tree(Tree::Meta.name())?.insert(key, value)?;
+        self.flush()
+    }
+
+    /// Every record of a tree.
+    pub fn records(&self, tree: Tree) -> Result<Vec<(String, Vec<u8>)>, sled::Error> {
+        let records = self.db.open_tree(tree.name())?;
+        let text = |key: sled::IVec| String::from_utf8_lossy(&key).into_owned();
+        records.iter().map(|entry| entry.map(|(key, value)| (text(key), value.to_vec()))).collect()
+    }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(suffix);
+    path.with_file_name(name)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Old away, new in, old gone: at every moment one complete store exists under a known name.
+fn swap(path: &Path, fresh: &Path) -> io::Result<()> {
+    let old = beside(path, "old");
+    remove(&old)?;
+    fs::rename(path, &old)?;
+    fs::rename(fresh, path)?;
+    remove(&old)
+}
+
+/// A rewrite that a crash interrupted between its two renames is finished.
+fn finish_rewrite(path: &Path) -> io::Result<()> {
+    let old = beside(path, "old");
+    if !path.exists() && old.exists() {
+        fs::rename(&old, path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! What is counted and logged. Log lines go to stderr; metrics are read at `/metrics`.
+
+mod metrics;
+
+pub use metrics::{Gauges, Metrics};
+
+use tracing_subscriber::EnvFilter;
+
+/// Sends log events to stderr; `RUST_LOG` chooses which.
+pub fn start_log() {
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
+    // A second start in one process (tests) keeps the first log.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}

@@ -1,0 +1,197 @@
+//! Metrics in OpenMetrics text. Labels are configured names and closed lists only:
+//! never a key, a client's text or a request's id.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use policy::plan::Planned;
+use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Bounds of the overhead histogram, seconds (decision 36: from 10 µs).
+const OVERHEAD: [f64; 12] = [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1.0];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    route: &'static str,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AttemptLabels {
+    provider: String,
+    connection: String,
+    verdict: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ChangeLabels {
+    kind: &'static str,
+    id: String,
+    to: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    provider: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ActorLabels {
+    kind: &'static str,
+    id: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConnectionLabels {
+    connection: String,
+}
+
+/// Counts of the process.
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    attempts: Family<AttemptLabels, Counter>,
+    changes: Family<ChangeLabels, Counter>,
+    overhead: Histogram,
+    states: Family<StateLabels, Gauge>,
+    in_flight: Family<ConnectionLabels, Gauge>,
+    waiting: Family<ActorLabels, Gauge>,
+    refused: Family<ActorLabels, Counter<u64, AtomicU64>>,
+    restarts: Family<ActorLabels, Counter<u64, AtomicU64>>,
+    store_bytes: Gauge,
+    store_failing: Gauge,
+}
+
+/// One actor as the metrics show it.
+pub struct Gauges {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+    /// Messages that wait.
+    pub waiting: usize,
+    /// Messages refused so far.
+    pub refused: u64,
+    /// Replacements so far.
+    pub restarts: u64,
+}
+
+impl Metrics {
+    /// All metrics at zero.
+    pub fn new() -> Arc<Self> {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("switchtower"),
+            requests: Family::default(),
+            attempts: Family::default(),
+            changes: Family::default(),
+            overhead: Histogram::new(OVERHEAD),
+            states: Family::default(),
+            in_flight: Family::default(),
+            waiting: Family::default(),
+            refused: Family::default(),
+            restarts: Family::default(),
+            store_bytes: Gauge::default(),
+            store_failing: Gauge::default(),
+        };
+        metrics.register();
+        Arc::new(metrics)
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("requests", "Requests of clients by route and status", self.requests.clone());
+        registry.register("attempts", "Requests sent upstream by target and verdict", self.attempts.clone());
+        registry.register("changes", "State changes of owners", self.changes.clone());
+        let overhead = "Own time until the first byte to the client, upstream time excluded";
+        registry.register("overhead_seconds", overhead, self.overhead.clone());
+        registry.register("breaker_state", "1 for the state a provider's breaker is in", self.states.clone());
+        registry.register("permits_in_flight", "Permits in flight by connection", self.in_flight.clone());
+        registry.register("mailbox_depth", "Messages that wait in a mailbox", self.waiting.clone());
+        registry.register("mailbox_refused", "Messages that a full mailbox refused", self.refused.clone());
+        registry.register("actor_restarts", "Replacements of an owner", self.restarts.clone());
+        registry.register("store_bytes", "Size of the store on disk", self.store_bytes.clone());
+        registry.register("store_failing", "1 while the store cannot write", self.store_failing.clone());
+    }
+
+    /// One request of a client ended with this status.
+    pub fn request(&self, route: &'static str, status: u16, overhead: Duration) {
+        self.requests.get_or_create(&RequestLabels { route, status }).inc();
+        self.overhead.observe(overhead.as_secs_f64());
+    }
+
+    /// One attempt ended.
+    pub fn attempt(&self, target: &Planned, verdict: &'static str) {
+        let labels = AttemptLabels {
+            provider: target.provider.to_string(),
+            connection: target.connection.to_string(),
+            verdict,
+        };
+        self.attempts.get_or_create(&labels).inc();
+    }
+
+    /// One owner changed its state.
+    pub fn change(&self, kind: &'static str, id: String, to: &str) {
+        self.changes.get_or_create(&ChangeLabels { kind, id, to: to.to_owned() }).inc();
+    }
+
+    /// Sets the state of a provider's breaker.
+    pub fn breaker(&self, provider: &str, state: &'static str) {
+        for name in ["closed", "degraded", "open", "half_open", "isolated", "observe"] {
+            let labels = StateLabels { provider: provider.to_owned(), state: name };
+            self.states.get_or_create(&labels).set(i64::from(name == state));
+        }
+    }
+
+    /// Sets the permits in flight of a connection.
+    pub fn in_flight(&self, connection: &str, permits: u32) {
+        self.in_flight
+            .get_or_create(&ConnectionLabels { connection: connection.to_owned() })
+            .set(i64::from(permits));
+    }
+
+    /// Sets what is known of an actor.
+    pub fn actor(&self, actor: &Gauges) {
+        let labels = ActorLabels { kind: actor.kind, id: actor.id.clone() };
+        self.waiting.get_or_create(&labels).set(actor.waiting as i64);
+        raise(&self.refused.get_or_create(&labels), actor.refused);
+        raise(&self.restarts.get_or_create(&labels), actor.restarts);
+    }
+
+    /// Sets the store's size and whether it fails.
+    pub fn store(&self, bytes: u64, failing: bool) {
+        self.store_bytes.set(bytes as i64);
+        self.store_failing.set(i64::from(failing));
+    }
+
+    /// Forgets gauges of owners that are gone; they are set anew at every read.
+    pub fn clear_owners(&self) {
+        self.states.clear();
+        self.in_flight.clear();
+        self.waiting.clear();
+        self.refused.clear();
+        self.restarts.clear();
+    }
+
+    /// The text of `/metrics`.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        if let Err(error) = encode(&mut text, &self.registry) {
+            // Writing to a string cannot fail; a label that cannot be encoded can.
+            let _ = writeln!(text, "# {error}");
+        }
+        text
+    }
+}
+
+/// A counter that follows one kept elsewhere.
+fn raise(counter: &Counter<u64, AtomicU64>, to: u64) {
+    counter.inc_by(to.saturating_sub(counter.get()));
+}

@@ -1,0 +1,13 @@
+//! The only room that holds a client towards a vendor. Everything it needs is handed
+//! in; what it returns is an answer or the way in which there was none.
+
+mod call;
+mod connector;
+mod endpoint;
+mod outgoing;
+
+pub use awc::http::Uri;
+pub use awc::http::header::{HeaderMap, HeaderName, HeaderValue};
+pub use call::{Answer, AnswerBody, Broken, Call, Dialled, Dialler};
+pub use connector::{ClientSettings, extra_roots};
+pub use endpoint::{Endpoint, Endpoints, Route, join_url};

@@ -1,0 +1,237 @@
+//! One request to one connection: send, read the head, hand the body on.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_http::error::ParseError;
+use awc::error::{ConnectError, PayloadError, SendRequestError};
+use awc::http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use awc::http::{Method, Version};
+use bytes::Bytes;
+use futures_util::Stream;
+use policy::verdict::Transport;
+
+use super::connector::{ClientSettings, DIALLED, client};
+use super::endpoint::{Endpoint, Route};
+use super::outgoing::{Outgoing, Progress};
+
+/// A provider that takes no bytes of our body for so long ends the attempt (decision 9c).
+const SEND_STALL: Duration = Duration::from_secs(10);
+
+/// One request.
+pub struct Call<'a> {
+    /// Where to.
+    pub endpoint: &'a Endpoint,
+    /// Which of its routes.
+    pub route: Route,
+    /// The client's headers that pass.
+    pub headers: &'a [(HeaderName, HeaderValue)],
+    /// The body in parts.
+    pub body: &'a [Bytes],
+}
+
+/// How there was no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialled {
+    /// Below HTTP.
+    Failed(Transport),
+    /// The upstream answered while our body was still going out, or took no bytes (decision 9c).
+    SendInterrupted,
+}
+
+/// The clients of one worker, one pair for each connect limit.
+pub struct Dialler {
+    settings: ClientSettings,
+    clients: RefCell<HashMap<Duration, Rc<Pair>>>,
+}
+
+struct Pair {
+    pooled: awc::Client,
+    fresh: awc::Client,
+}
+
+impl Dialler {
+    /// Clients made as needed.
+    pub fn new(settings: ClientSettings) -> Self {
+        Self { settings, clients: RefCell::default() }
+    }
+
+    fn pair(&self, connect_timeout: Duration) -> Rc<Pair> {
+        if let Some(pair) = self.clients.borrow().get(&connect_timeout) {
+            return pair.clone();
+        }
+        let settings = ClientSettings { connect_timeout, ..self.settings.clone() };
+        let pair = Rc::new(Pair { pooled: client(&settings, true), fresh: client(&settings, false) });
+        self.clients.borrow_mut().insert(connect_timeout, pair.clone());
+        pair
+    }
+
+    /// Sends and awaits the head. A pooled connection that the upstream had closed meanwhile is
+    /// dialled again once and blames nobody (decision 7).
+    pub async fn send(&self, call: &Call<'_>) -> Result<Answer, Dialled> {
+        let pair = self.pair(call.endpoint.connect_timeout);
+        match attempt(&pair.pooled, call).await {
+            Err((Dialled::Failed(Transport::Reset), Reused(true))) => {
+                attempt(&pair.fresh, call).await.map_err(|(dialled, _)| dialled)
+            }
+            answer => answer.map_err(|(dialled, _)| dialled),
+        }
+    }
+}
+
+struct Reused(bool);
+
+async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<Answer, (Dialled, Reused)> {
+    let mut request = client.request(Method::POST, call.endpoint.address(call.route).clone()).no_decompress();
+    let headers = request.headers_mut();
+    for (name, value) in call.headers.iter().chain(&call.endpoint.headers) {
+        headers.insert(name.clone(), value.clone());
+    }
+    let total = call.body.iter().map(Bytes::len).sum();
+    let progress = Progress::of(total);
+    let sending = request.send_body(Outgoing::new(call.body.to_vec(), progress.clone()));
+    DIALLED
+        .scope(Cell::new(false), async {
+            let sent = with_progress(sending, &progress).await;
+            let reused = Reused(!DIALLED.with(Cell::get));
+            match sent {
+                Some(Ok(response)) => {
+                    Answer::new(response).map_err(|failed| (Dialled::Failed(failed), Reused(false)))
+                }
+                Some(Err(error)) => Err((classify(&error, &progress), reused)),
+                None => Err((Dialled::SendInterrupted, Reused(false))),
+            }
+        })
+        .await
+}
+
+/// Awaits `sending`; `None` when the body made no progress for `SEND_STALL`.
+async fn with_progress<F: Future>(sending: F, progress: &Progress) -> Option<F::Output> {
+    if progress.is_small() {
+        return Some(sending.await);
+    }
+    tokio::pin!(sending);
+    loop {
+        let before = progress.bytes();
+        match tokio::time::timeout(SEND_STALL, &mut sending).await {
+            Ok(sent) => return Some(sent),
+            Err(_) if !progress.is_complete() && progress.bytes() == before => return None,
+            Err(_) if progress.is_complete() => return Some(sending.await),
+            Err(_) => {}
+        }
+    }
+}
+
+/// The one table from the client's errors to ours.
+fn classify(error: &SendRequestError, progress: &Progress) -> Dialled {
+    let transport = match error {
+        SendRequestError::Connect(
+            ConnectError::Resolver(_) | ConnectError::NoRecords | ConnectError::Unresolved,
+        ) => Transport::Dns,
+        SendRequestError::Connect(ConnectError::Timeout) | SendRequestError::Timeout => {
+            Transport::ConnectTimeout
+        }
+        SendRequestError::Connect(ConnectError::SslIsNotSupported) => Transport::Tls,
+        SendRequestError::Connect(ConnectError::Io(error)) => of_connect(error),
+        _ if !progress.is_complete() && !progress.is_small() => return Dialled::SendInterrupted,
+        SendRequestError::Response(ParseError::Io(_)) => Transport::Reset,
+        SendRequestError::Response(_) => Transport::BadAnswer,
+        _ => Transport::Reset,
+    };
+    Dialled::Failed(transport)
+}
+
+fn of_connect(error: &io::Error) -> Transport {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+            Transport::Reset
+        }
+        io::ErrorKind::TimedOut => Transport::ConnectTimeout,
+        io::ErrorKind::InvalidData => Transport::Tls,
+        _ => Transport::Refused,
+    }
+}
+
+/// A head, and a body still to come.
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// The bytes to come.
+    pub body: AnswerBody,
+}
+
+/// Why a body did not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken;
+
+/// The body of an answer; dropping it closes the upstream's connection.
+pub struct AnswerBody {
+    response: awc::ClientResponse,
+    expected: Option<u64>,
+    received: u64,
+    ends_with_connection: bool,
+}
+
+impl Answer {
+    fn new(response: awc::ClientResponse) -> Result<Self, Transport> {
+        let length = response.headers().get(CONTENT_LENGTH);
+        let expected = length.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let framed = expected.is_some() || response.headers().contains_key(TRANSFER_ENCODING);
+        let old = response.version() < Version::HTTP_11;
+        let status = response.status().as_u16();
+        // The client drops a body that is neither sized nor chunked without a word.
+        if !framed && !old && response.version() == Version::HTTP_11 && !matches!(status, 204 | 304) {
+            return Err(Transport::BadAnswer);
+        }
+        let headers = response.headers().clone();
+        let body = AnswerBody { response, expected, received: 0, ends_with_connection: old && !framed };
+        Ok(Self { status, headers, body })
+    }
+}
+
+impl AnswerBody {
+    /// The length the upstream stated.
+    pub fn expected(&self) -> Option<u64> {
+        self.expected
+    }
+}
+
+impl Stream for AnswerBody {
+    type Item = Result<Bytes, Broken>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let body = &mut *self;
+        match Pin::new(&mut body.response).poll_next(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(Ok(bytes))) => {
+                body.received += bytes.len() as u64;
+                Poll::Ready(Some(Ok(bytes)))
+            }
+            Poll::Ready(Some(Err(error))) => match body.ends_with_connection && is_end(&error) {
+                true => Poll::Ready(None),
+                false => Poll::Ready(Some(Err(Broken))),
+            },
+            Poll::Ready(None) if body.expected.is_some_and(|expected| expected != body.received) => {
+                Poll::Ready(Some(Err(Broken)))
+            }
+            Poll::Ready(None) => Poll::Ready(None),
+        }
+    }
+}
+
+fn is_end(error: &PayloadError) -> bool {
+    match error {
+        PayloadError::Incomplete(Some(error)) | PayloadError::Io(error) => {
+            error.kind() == io::ErrorKind::UnexpectedEof
+        }
+        PayloadError::Incomplete(None) => true,
+        _ => false,
+    }
+}

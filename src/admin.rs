@@ -27,7 +27,7 @@ use crate::telemetry::Metrics;
 /// What the control plane needs.
 pub struct Admin {
     /// Hash of the admin token.
-    pub token: [u8; 32],
+    pub token: Arc<ArcSwap<[u8; 32]>>,
     /// The owners.
     pub owners: Owners,
     /// What is configured.

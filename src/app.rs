@@ -1,6 +1,7 @@
 //! Joins the rooms: start, reload, shutdown. No rule of its own lives here.
 
 mod plans;
+mod reload;
 mod roots;
 mod scripted;
 mod secrets;

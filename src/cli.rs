@@ -28,6 +28,8 @@ enum Command {
     Serve,
     /// Check the config and say everything that is wrong with it; starts nothing.
     Check,
+    /// Show every setting, its value and where it came from.
+    Settings,
     /// Show the providers, connections, lockouts and combos of a running instance.
     Status {
         #[command(flatten)]
@@ -90,6 +92,7 @@ pub fn main() -> ExitCode {
     match cli.command.unwrap_or(Command::Serve) {
         Command::Serve => commands::serve(&config),
         Command::Check => commands::check(&config),
+        Command::Settings => commands::settings(&config),
         Command::Status { instance, json, watch } => status::status(&config, &instance, json, watch),
         Command::Reset { instance, provider, connection, model } => {
             client::reset(&config, &instance, provider.as_deref(), connection.as_deref(), model.as_deref())

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use policy::board::ConnectionView;
@@ -14,7 +15,7 @@ use policy::cooldown::{Cooldown, Trial};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lockout::lock_for;
 use policy::time::Millis;
-use policy::verdict::{CooldownRule, Verdict};
+use policy::verdict::{CooldownRule, Reason, Verdict};
 
 use crate::blueprint::ConnectionNumbers;
 use crate::directory::{Links, Slots};
@@ -22,10 +23,13 @@ use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, ConnectionSnapshot, Owner, Publish, Snapshot, View};
 use crate::provider::{Leave, ProviderShared, Record};
 use crate::router::family::{Decay, Lock};
-use crate::watch::DeathWatch;
+use crate::watch::{DeathWatch, End};
 
 /// Lockouts of one connection; beyond that the connection rests instead (contract 8, "Models").
 const MOST_LOCKOUTS: u32 = 1000;
+
+/// How often a removed connection looks whether its last permit has returned.
+const LOOK_FOR_LAST_PERMIT: Duration = Duration::from_millis(100);
 
 /// What stays of a connection when its actor is replaced.
 pub struct ConnectionShared {
@@ -132,6 +136,8 @@ pub struct Connection {
     provider: Arc<ProviderShared>,
     cooldown: Cooldown,
     draining: bool,
+    /// Its entity was removed; it ends when its last permit has returned.
+    leaving: bool,
     numbers: ConnectionNumbers,
     links: Links,
     watch: DeathWatch,
@@ -161,11 +167,19 @@ impl Connection {
         watch: DeathWatch,
     ) -> Self {
         let draining = snapshot.as_ref().is_some_and(|stored| stored.draining);
+        let now = links.clock.now();
         let cooldown = match snapshot {
-            Some(stored) => Cooldown::restore(stored.cooldown, numbers.cooldown, links.clock.now()),
+            Some(stored) => {
+                let changed = is_other_credential(&stored.fingerprint, &numbers.fingerprint);
+                let mut cooldown = Cooldown::restore(stored.cooldown, numbers.cooldown, now);
+                if changed && is_held_by_credential(&cooldown) {
+                    cooldown.clear(now);
+                }
+                cooldown
+            }
             None => Cooldown::new(numbers.cooldown),
         };
-        Self { shared, provider, cooldown, draining, numbers, links, watch }
+        Self { shared, provider, cooldown, draining, leaving: false, numbers, links, watch }
     }
 
     fn owner(&self) -> Owner {
@@ -233,6 +247,17 @@ impl Connection {
     }
 }
 
+/// Decision 3c; an empty fingerprint is an unknown one.
+fn is_other_credential(before: &str, after: &str) -> bool {
+    !before.is_empty() && before != after
+}
+
+/// What keeps it resting is about its credential: another one may be better.
+fn is_held_by_credential(cooldown: &Cooldown) -> bool {
+    let error = cooldown.view().last_error;
+    error.is_some_and(|error| matches!(error.reason, Reason::AuthError | Reason::QuotaExhausted))
+}
+
 impl Actor for Connection {
     type Context = Context<Self>;
 
@@ -254,7 +279,7 @@ impl Handler<Acquire> for Connection {
     type Result = Result<Slot, Refusal>;
 
     fn handle(&mut self, acquire: Acquire, _: &mut Self::Context) -> Self::Result {
-        if self.draining {
+        if self.draining || self.leaving {
             return Err(Refusal { why: Exclusion::Draining, retry_at: None });
         }
         let now = self.links.clock.now();
@@ -326,6 +351,11 @@ impl Handler<Configure> for Connection {
 
     fn handle(&mut self, Configure(numbers): Configure, ctx: &mut Self::Context) {
         self.shared.slots.set_cap(numbers.max_concurrent);
+        let changed = is_other_credential(&self.numbers.fingerprint, &numbers.fingerprint);
+        if changed && is_held_by_credential(&self.cooldown) {
+            let change = self.cooldown.clear(self.links.clock.now());
+            self.pass_on(change);
+        }
         self.cooldown.configure(numbers.cooldown);
         self.numbers = numbers;
         ctx.notify(Announce);
@@ -351,7 +381,15 @@ impl Handler<Leave> for Connection {
 
     fn handle(&mut self, Leave(end): Leave, ctx: &mut Self::Context) {
         self.watch.expect(end);
-        ctx.stop();
+        if end != End::Retired || self.shared.slots.in_flight() == 0 {
+            ctx.stop();
+        } else if !std::mem::replace(&mut self.leaving, true) {
+            ctx.run_interval(LOOK_FOR_LAST_PERMIT, |owner, ctx| {
+                if owner.shared.slots.in_flight() == 0 {
+                    ctx.stop();
+                }
+            });
+        }
     }
 }
 

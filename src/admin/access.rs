@@ -13,7 +13,7 @@ use crate::http::state::HttpSettings;
 pub(super) fn is_operator(request: &HttpRequest) -> bool {
     let Some(token) = bearer(request.headers()) else { return false };
     let admin = request.app_data::<web::Data<Admin>>();
-    if admin.is_some_and(|admin| hash(token).ct_eq(&admin.token).into()) {
+    if admin.is_some_and(|admin| hash(token).ct_eq(&**admin.token.load()).into()) {
         return true;
     }
     let settings = request.app_data::<web::Data<ArcSwap<HttpSettings>>>();

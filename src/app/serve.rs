@@ -22,13 +22,14 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::plans::{blueprint, endpoints, http_settings};
+use super::reload::Reloader;
 use super::roots::Nursery;
 use super::{scripted, secrets};
 use crate::admin::{self, Admin};
 use crate::demo;
 use crate::http::{self, Http, state::Gate};
 use crate::relay::{Tower, Worker};
-use crate::settings::Settings;
+use crate::settings::{Loaded, Settings};
 use crate::storage::{Database, Health, OpenError, Store};
 use crate::telemetry::Metrics;
 use crate::upstream::{ClientSettings, Dialler, extra_roots};
@@ -78,7 +79,7 @@ pub(super) struct Parts {
     pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
     pub(super) servers: Vec<ServerHandle>,
     pub(super) store_arbiter: Arbiter,
-    pub(super) grace: Duration,
+    pub(super) reloader: Reloader,
 }
 
 /// What every worker of both servers shares.
@@ -87,12 +88,13 @@ struct Shared {
     tower: Arc<Tower>,
     http_settings: Arc<ArcSwap<http::state::HttpSettings>>,
     gate: Arc<Gate>,
-    client: ClientSettings,
+    client: Arc<ArcSwap<ClientSettings>>,
     admin: Arc<Admin>,
 }
 
-/// Starts everything; `settings` was loaded from `config`.
-pub async fn start(mut settings: Settings, config: &Path) -> Result<Running, ServeError> {
+/// Starts everything; what was `loaded` comes from `config`.
+pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError> {
+    let Loaded { mut settings, effective, .. } = loaded;
     let mut servers = Vec::new();
     let database = Database::open(&settings.store.path)?;
     let restored = database.load()?;
@@ -121,9 +123,9 @@ pub async fn start(mut settings: Settings, config: &Path) -> Result<Running, Ser
         }),
         http_settings: Arc::new(ArcSwap::from_pointee(http_settings(&settings, secrets.client_key))),
         gate: gate.clone(),
-        client: client_settings(&settings)?,
+        client: Arc::new(ArcSwap::from_pointee(client_settings(&settings)?)),
         admin: Arc::new(Admin {
-            token: secrets.admin,
+            token: Arc::new(ArcSwap::from_pointee(secrets.admin)),
             owners: owners.clone(),
             blueprint: plan.clone(),
             metrics,
@@ -158,9 +160,21 @@ pub async fn start(mut settings: Settings, config: &Path) -> Result<Running, Ser
     owners_up(&owners).await?;
     gate.open();
     tracing::info!(config = %config.display(), %address, "serving");
+    let reloader = Reloader {
+        config: config.to_owned(),
+        effective: effective.into(),
+        owners: owners.clone(),
+        tower: shared.tower,
+        http_settings: shared.http_settings,
+        client: shared.client,
+        admin_token: shared.admin.token.clone(),
+        grace: Arc::new(ArcSwap::from_pointee(settings.server.shutdown_grace)),
+        demo_base: demo_address.map(|address| format!("http://{address}")),
+        made_key: secrets.client_key,
+        salt: secrets.salt,
+    };
     let living = links.living;
-    let parts =
-        Parts { gate, owners, living, store, servers, store_arbiter, grace: settings.server.shutdown_grace };
+    let parts = Parts { gate, owners, living, store, servers, store_arbiter, reloader };
     Ok(Running { address, admin_address, demo_address, parts })
 }
 
@@ -203,7 +217,7 @@ fn links(settings: &Settings) -> (Links, Arc<Metrics>) {
     (links, metrics)
 }
 
-fn client_settings(settings: &Settings) -> Result<ClientSettings, ServeError> {
+pub(super) fn client_settings(settings: &Settings) -> Result<ClientSettings, ServeError> {
     let roots = match &settings.upstream.ca_file {
         Some(path) => {
             extra_roots(path).map_err(|error| ServeError::Roots(format!("{}: {error}", path.display())))?

@@ -11,13 +11,17 @@ use crate::storage::Flush;
 /// How often the number of requests in flight is looked at while draining.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs until a signal asks for the end, then drains; a second signal exits at once.
+/// Runs until a signal asks for the end (SIGHUP only reads the config again), then drains; a second signal exits at once.
 pub async fn run(running: Running) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let mut hang_up = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => running.parts.reloader.reload(),
+        }
     }
     let again = async {
         tokio::select! {
@@ -34,13 +38,14 @@ pub async fn run(running: Running) -> std::io::Result<()> {
 
 async fn drain(parts: Parts) {
     parts.gate.drain();
-    tracing::info!(in_flight = parts.gate.running(), grace = ?parts.grace, "draining");
+    let grace = **parts.reloader.grace.load();
+    tracing::info!(in_flight = parts.gate.running(), ?grace, "draining");
     let drained = async {
         while parts.gate.running() > 0 {
             tokio::time::sleep(LOOK).await;
         }
     };
-    if tokio::time::timeout(parts.grace, drained).await.is_err() {
+    if tokio::time::timeout(grace, drained).await.is_err() {
         tracing::warn!(in_flight = parts.gate.running(), "the grace is over; what still runs is cut");
     }
     // From here on an owner's end is no news, and what the owners still have to say is heard first.

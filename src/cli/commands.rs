@@ -52,7 +52,7 @@ pub(super) fn serve(config: &Path) -> ExitCode {
         tracing::warn!("{warning}");
     }
     let served = actix_rt::System::new().block_on(async {
-        let running = app::start(loaded.settings, config).await?;
+        let running = app::start(loaded, config).await?;
         say(&format!("listening on http://{}", running.address));
         if let Some(address) = running.admin_address {
             say(&format!("management on http://{address}"));
@@ -84,6 +84,20 @@ pub(super) fn check(config: &Path) -> ExitCode {
             }
             ExitCode::from(REFUSED)
         }
+    }
+}
+
+/// `switchtower settings`.
+pub(super) fn settings(config: &Path) -> ExitCode {
+    match load(config) {
+        Ok(loaded) => {
+            let width = loaded.effective.iter().map(|entry| entry.key.len()).max().unwrap_or(0);
+            for entry in &loaded.effective {
+                say(&format!("{:width$}  {}  ({})", entry.key, entry.value, entry.origin));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(findings) => refused(&findings),
     }
 }
 

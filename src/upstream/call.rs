@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use actix_http::error::ParseError;
+use arc_swap::ArcSwap;
 use awc::error::{ConnectError, PayloadError, SendRequestError};
 use awc::http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use awc::http::{Method, Version};
@@ -46,8 +48,14 @@ pub enum Dialled {
 
 /// The clients of one worker, one pair for each connect limit.
 pub struct Dialler {
-    settings: ClientSettings,
-    clients: RefCell<HashMap<Duration, Rc<Pair>>>,
+    settings: Arc<ArcSwap<ClientSettings>>,
+    made: RefCell<Made>,
+}
+
+/// Clients made with the settings of one moment.
+struct Made {
+    with: Arc<ClientSettings>,
+    clients: HashMap<Duration, Rc<Pair>>,
 }
 
 struct Pair {
@@ -57,17 +65,23 @@ struct Pair {
 
 impl Dialler {
     /// Clients made as needed.
-    pub fn new(settings: ClientSettings) -> Self {
-        Self { settings, clients: RefCell::default() }
+    pub fn new(settings: Arc<ArcSwap<ClientSettings>>) -> Self {
+        let made = Made { with: settings.load_full(), clients: HashMap::new() };
+        Self { settings, made: RefCell::new(made) }
     }
 
     fn pair(&self, connect_timeout: Duration) -> Rc<Pair> {
-        if let Some(pair) = self.clients.borrow().get(&connect_timeout) {
+        let mut made = self.made.borrow_mut();
+        let now = self.settings.load();
+        if !Arc::ptr_eq(&made.with, &now) {
+            *made = Made { with: now.clone(), clients: HashMap::new() };
+        }
+        if let Some(pair) = made.clients.get(&connect_timeout) {
             return pair.clone();
         }
-        let settings = ClientSettings { connect_timeout, ..self.settings.clone() };
+        let settings = ClientSettings { connect_timeout, ..(*made.with).clone() };
         let pair = Rc::new(Pair { pooled: client(&settings, true), fresh: client(&settings, false) });
-        self.clients.borrow_mut().insert(connect_timeout, pair.clone());
+        made.clients.insert(connect_timeout, pair.clone());
         pair
     }
 

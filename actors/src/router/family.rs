@@ -153,14 +153,38 @@ impl Router {
         for id in blueprint.connections.keys() {
             self.spawn_connection(id, &blueprint);
         }
+        self.drop_strangers(&blueprint);
         let now = self.seed.links.clock.now();
         for (connection, stored) in std::mem::take(&mut self.family.first_lockouts) {
-            let Some(numbers) = blueprint.connections.get(&connection) else { continue };
-            match Rule::restore(stored, numbers.lockout.clone(), now) {
+            let owner = Owner::Lockout(connection.clone(), stored.key.clone());
+            let numbers = blueprint.connections.get(&connection);
+            match numbers.and_then(|numbers| Rule::restore(stored, numbers.lockout.clone(), now)) {
                 Some(rule) => self.spawn_lockout(&connection, rule),
-                None => tracing::debug!(%connection, "an expired lockout was dropped"),
+                None => self.seed.links.store.save(owner, None),
             }
         }
+    }
+
+    /// Records of ids that no longer exist are dropped (decision 3c).
+    fn drop_strangers(&mut self, blueprint: &Blueprint) {
+        let directory = self.seed.directory.clone();
+        let store = self.seed.links.store.clone();
+        self.family.snapshots.retain(|owner, _| {
+            let known = match owner {
+                // An owner that is still leaving is dropped when it has left.
+                Owner::Provider(id) => {
+                    blueprint.providers.contains_key(id) || directory.provider(id).is_some()
+                }
+                Owner::Connection(id) => {
+                    blueprint.connections.contains_key(id) || directory.connection(id).is_some()
+                }
+                Owner::Lockout(..) | Owner::Router | Owner::Store => true,
+            };
+            if !known {
+                store.save(owner.clone(), None);
+            }
+            known
+        });
     }
 
     /// For a router that follows another: its owners live on and tell it who they are.
@@ -326,7 +350,9 @@ impl Router {
     /// An entity that is gone: off the board, out of the directory, nobody waits for it.
     fn remove(&mut self, owner: &Owner) {
         let directory = self.seed.directory.clone();
-        self.family.snapshots.remove(owner);
+        if self.family.snapshots.remove(owner).is_some() {
+            self.seed.links.store.save(owner.clone(), None);
+        }
         self.family.crashes.remove(owner);
         self.forget(owner);
         match owner {

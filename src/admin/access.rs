@@ -1,11 +1,11 @@
 //! Who may manage: the admin token, or a key with scope `manage` (contract 4).
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use arc_swap::ArcSwap;
 use subtle::ConstantTimeEq;
 
 use super::Admin;
-use super::errors;
+use super::errors::Refusal;
 use crate::http::auth::{bearer, hash};
 use crate::http::state::HttpSettings;
 
@@ -21,9 +21,9 @@ pub(super) fn is_operator(request: &HttpRequest) -> bool {
 }
 
 /// Refuses whoever is no operator: 401 and nothing else.
-pub(super) fn require(request: &HttpRequest) -> Result<(), HttpResponse> {
+pub(super) fn require(request: &HttpRequest) -> Result<(), Refusal> {
     match is_operator(request) {
         true => Ok(()),
-        false => Err(errors::unauthorised()),
+        false => Err(Refusal::Unauthorised),
     }
 }

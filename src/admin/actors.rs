@@ -9,14 +9,13 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use policy::lockout::LockKey;
 use serde_json::{Value, json};
 
+use super::errors::Refusal;
 use super::views;
-use super::{Admin, access, errors};
+use super::{Admin, access};
 
 /// Every actor.
-pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> HttpResponse {
-    if let Err(refusal) = access::require(&request) {
-        return refusal;
-    }
+pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
+    access::require(&request)?;
     let (board, now) = (admin.owners.router.board.load(), admin.owners.clock.now());
     let directory = &admin.owners.directory;
     let mut rows = vec![admin.router_row(), admin.store_row()];
@@ -27,7 +26,7 @@ pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> HttpR
     let name = |row: &Value| (row["kind"].to_string(), row["id"].to_string());
     owners.sort_by_key(name);
     rows.extend(owners);
-    HttpResponse::Ok().json(json!({"actors": rows}))
+    Ok(HttpResponse::Ok().json(json!({"actors": rows})))
 }
 
 /// An actor that a path names.
@@ -40,7 +39,7 @@ pub(super) enum Named {
 }
 
 /// Finds the actor of a path, or says that there is none.
-pub(super) fn find(admin: &Admin, kind: &str, id: &str) -> Result<Named, HttpResponse> {
+pub(super) fn find(admin: &Admin, kind: &str, id: &str) -> Result<Named, Refusal> {
     let directory = &admin.owners.directory;
     let found = match kind {
         "router" if id == "router" => Some(Named::Router),
@@ -49,9 +48,9 @@ pub(super) fn find(admin: &Admin, kind: &str, id: &str) -> Result<Named, HttpRes
         "connection" => directory.connection(&id.into()).map(Named::Connection),
         "lockout" => find_lockout(admin, id).map(Named::Lockout),
         "router" | "store" => None,
-        _ => return Err(errors::invalid("kind", "accepted: router, provider, connection, lockout, store")),
+        _ => return Err(Refusal::invalid("kind", "accepted: router, provider, connection, lockout, store")),
     };
-    found.ok_or_else(|| errors::not_found(kind, id))
+    found.ok_or_else(|| Refusal::NotFound(kind.into(), id.into()))
 }
 
 /// The id is percent-encoded, and a path may encode it once more or have it decoded on the way.
@@ -71,19 +70,14 @@ pub(super) async fn one(
     request: HttpRequest,
     admin: web::Data<Admin>,
     path: web::Path<(String, String)>,
-) -> HttpResponse {
-    if let Err(refusal) = access::require(&request) {
-        return refusal;
-    }
+) -> Result<HttpResponse, Refusal> {
+    access::require(&request)?;
     let (kind, id) = path.into_inner();
-    match find(&admin, &kind, &id) {
-        Ok(named) => describe(&admin, named).await,
-        Err(refusal) => refusal,
-    }
+    describe(&admin, find(&admin, &kind, &id)?).await
 }
 
 /// The actor's row, its snapshot, and what it derives for now.
-pub(super) async fn describe(admin: &Admin, named: Named) -> HttpResponse {
+pub(super) async fn describe(admin: &Admin, named: Named) -> Result<HttpResponse, Refusal> {
     let (board, now) = (admin.owners.router.board.load_full(), admin.owners.clock.now());
     let snapshot = match &named {
         Named::Router | Named::Store => Ok(Value::Null),
@@ -93,7 +87,7 @@ pub(super) async fn describe(admin: &Admin, named: Named) -> HttpResponse {
         }
         Named::Lockout(shared) => shared.mailbox.ask(lockout::Describe).await.map(|stored| json!(*stored)),
     };
-    let Ok(snapshot) = snapshot else { return errors::unavailable("the actor") };
+    let snapshot = snapshot.map_err(|_| Refusal::Unavailable)?;
     let (mut row, derived) = match &named {
         Named::Router => (admin.router_row(), json!({"owners": admin.owners.directory.connections().len()})),
         Named::Store => {
@@ -116,5 +110,5 @@ pub(super) async fn describe(admin: &Admin, named: Named) -> HttpResponse {
     };
     row["snapshot"] = snapshot;
     row["derived"] = derived;
-    HttpResponse::Ok().json(row)
+    Ok(HttpResponse::Ok().json(row))
 }

@@ -3,13 +3,12 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 
+use super::errors::Refusal;
 use super::{Admin, access};
 
 /// All of them, by name.
-pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> HttpResponse {
-    if let Err(refusal) = access::require(&request) {
-        return refusal;
-    }
+pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
+    access::require(&request)?;
     let blueprint = admin.blueprint.load();
     let mut combos: Vec<_> = blueprint.catalogue.combos.values().collect();
     combos.sort_by(|a, b| a.name.cmp(&b.name));
@@ -24,5 +23,5 @@ pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> HttpR
             json!({"name": &*combo.name, "strategy": combo.strategy, "targets": targets})
         })
         .collect();
-    HttpResponse::Ok().json(json!({"combos": combos}))
+    Ok(HttpResponse::Ok().json(json!({"combos": combos})))
 }

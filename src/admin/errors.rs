@@ -1,40 +1,54 @@
 //! Errors of the management API (routing 14.1).
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
-fn plain(status: StatusCode, code: &str, message: &str) -> HttpResponse {
-    HttpResponse::build(status).json(json!({"error": {"message": message, "code": code}}))
+/// Why an operator's request is refused.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    /// No token, or a wrong one.
+    #[error("an admin token is required: `Authorization: Bearer TOKEN`")]
+    Unauthorised,
+    /// Nothing of that name.
+    #[error("there is no {0} `{1}`")]
+    NotFound(String, String),
+    /// An owner did not answer.
+    #[error("the actor is being replaced or overloaded; try again")]
+    Unavailable,
+    /// A body or field that is not what it must be.
+    #[error("{0}: {1}")]
+    Invalid(String, String),
 }
 
-/// No token, or a wrong one.
-pub(super) fn unauthorised() -> HttpResponse {
-    plain(
-        StatusCode::UNAUTHORIZED,
-        "unauthorized",
-        "an admin token is required: `Authorization: Bearer TOKEN`",
-    )
+impl Refusal {
+    /// A field and what it must be.
+    pub(super) fn invalid(field: &str, message: impl Into<String>) -> Self {
+        Self::Invalid(field.into(), message.into())
+    }
 }
 
-/// Nothing of that name.
-pub(super) fn not_found(what: &str, id: &str) -> HttpResponse {
-    plain(StatusCode::NOT_FOUND, "not_found", &format!("there is no {what} `{id}`"))
-}
+impl ResponseError for Refusal {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Self::Unauthorised => StatusCode::UNAUTHORIZED,
+            Self::NotFound(..) => StatusCode::NOT_FOUND,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Invalid(..) => StatusCode::BAD_REQUEST,
+        }
+    }
 
-/// An owner did not answer.
-pub(super) fn unavailable(owner: &str) -> HttpResponse {
-    plain(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "service_unavailable",
-        &format!("{owner} is being replaced or overloaded"),
-    )
-}
-
-/// A body or field that is not what it must be.
-pub(super) fn invalid(field: &str, message: &str) -> HttpResponse {
-    let details = [json!({"field": field, "message": message})];
-    HttpResponse::BadRequest().json(json!({"error": {
-        "message": format!("{field}: {message}"), "code": "invalid_request", "details": details,
-    }}))
+    fn error_response(&self) -> HttpResponse {
+        let code = match self {
+            Self::Unauthorised => "unauthorized",
+            Self::NotFound(..) => "not_found",
+            Self::Unavailable => "service_unavailable",
+            Self::Invalid(..) => "invalid_request",
+        };
+        let mut error = json!({"message": self.to_string(), "code": code});
+        if let Self::Invalid(field, message) = self {
+            error["details"] = json!([{"field": field, "message": message}]);
+        }
+        HttpResponse::build(self.status_code()).json(json!({"error": error}))
+    }
 }

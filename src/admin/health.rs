@@ -87,6 +87,6 @@ fn lockouts(admin: &Admin, now: u64) -> Vec<Value> {
             ));
         }
     }
-    items.sort_by(|a, b| b.0.cmp(&a.0));
+    items.sort_by_key(|(remaining, _)| std::cmp::Reverse(*remaining));
     items.into_iter().map(|(_, item)| item).collect()
 }

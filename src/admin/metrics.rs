@@ -2,6 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
+use super::errors::Refusal;
 use super::{Admin, access};
 use crate::telemetry::Gauges;
 
@@ -9,14 +10,12 @@ use crate::telemetry::Gauges;
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Everything that is counted.
-pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> HttpResponse {
-    if !admin.metrics_public
-        && let Err(refusal) = access::require(&request)
-    {
-        return refusal;
+pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
+    if !admin.metrics_public {
+        access::require(&request)?;
     }
     admin.refresh();
-    HttpResponse::Ok().content_type(CONTENT_TYPE).body(admin.metrics.text())
+    Ok(HttpResponse::Ok().content_type(CONTENT_TYPE).body(admin.metrics.text()))
 }
 
 impl Admin {

@@ -13,7 +13,8 @@ use policy::time::Millis;
 use serde_json::{Map, Value, json};
 
 use super::actors::{Named, describe, find};
-use super::{Admin, access, errors};
+use super::errors::Refusal;
+use super::{Admin, access};
 
 /// A message and how long it is for.
 struct Order {
@@ -22,24 +23,24 @@ struct Order {
 }
 
 /// Reads `{"message": NAME, "for": DURATION?}`.
-fn parse(body: &[u8]) -> Result<Order, HttpResponse> {
+fn parse(body: &[u8]) -> Result<Order, Refusal> {
     let fields: Map<String, Value> = serde_json::from_slice(body)
-        .map_err(|error| errors::invalid("body", &format!("must be a JSON object: {error}")))?;
+        .map_err(|error| Refusal::invalid("body", format!("must be a JSON object: {error}")))?;
     if let Some(unknown) = fields.keys().find(|field| !matches!(field.as_str(), "message" | "for")) {
-        return Err(errors::invalid(unknown, "unknown field; accepted: message, for"));
+        return Err(Refusal::invalid(unknown, "unknown field; accepted: message, for"));
     }
     let name = fields.get("message").and_then(Value::as_str);
-    let name = name.ok_or_else(|| errors::invalid("message", "must be the name of a message"))?.to_owned();
+    let name = name.ok_or_else(|| Refusal::invalid("message", "must be the name of a message"))?.to_owned();
     let for_ms = match fields.get("for") {
         None => None,
         Some(Value::String(text)) => {
             let length = humantime::parse_duration(text);
             let length = length.map_err(|error| {
-                errors::invalid("for", &format!("must be a duration like \"60s\": {error}"))
+                Refusal::invalid("for", format!("must be a duration like \"60s\": {error}"))
             })?;
             Some(Millis::try_from(length.as_millis()).unwrap_or(Millis::MAX))
         }
-        Some(_) => return Err(errors::invalid("for", "must be a duration like \"60s\"")),
+        Some(_) => return Err(Refusal::invalid("for", "must be a duration like \"60s\"")),
     };
     Ok(Order { name, for_ms })
 }
@@ -63,41 +64,32 @@ pub(super) async fn order(
     admin: web::Data<Admin>,
     path: web::Path<(String, String)>,
     body: web::Bytes,
-) -> HttpResponse {
-    if let Err(refusal) = access::require(&request) {
-        return refusal;
-    }
+) -> Result<HttpResponse, Refusal> {
+    access::require(&request)?;
     let (kind, id) = path.into_inner();
-    let carried_out = async {
-        let named = find(&admin, &kind, &id)?;
-        let order = parse(&body)?;
-        if order.for_ms.is_some_and(|for_ms| for_ms == 0 || for_ms > LONGEST) {
-            return Err(errors::invalid("for", "must be between 1ms and 30days"));
-        }
-        let unknown = || errors::invalid("message", &format!("accepted for a {kind}: {}", accepted(&kind)));
-        match &named {
-            Named::Provider(shared) => tell_provider(&admin, shared, &order).await.ok_or_else(unknown)?,
-            Named::Connection(shared) => {
-                tell_connection(&admin, shared, &order).await?.ok_or_else(unknown)?
-            }
-            Named::Lockout(shared) => tell_lockout(&admin, shared, &order).await.ok_or_else(unknown)?,
-            Named::Router => tell_router(&admin, &order).await.ok_or_else(unknown)?,
-            Named::Store => return Err(unknown()),
-        }
-        tracing::info!(%kind, %id, message = order.name, "an operator's order");
-        Ok(named)
+    let named = find(&admin, &kind, &id)?;
+    let order = parse(&body)?;
+    if order.for_ms.is_some_and(|for_ms| for_ms == 0 || for_ms > LONGEST) {
+        return Err(Refusal::invalid("for", "must be between 1ms and 30days"));
+    }
+    let known = match &named {
+        Named::Provider(shared) => tell_provider(&admin, shared, &order).await,
+        Named::Connection(shared) => tell_connection(&admin, shared, &order).await?,
+        Named::Lockout(shared) => tell_lockout(&admin, shared, &order).await,
+        Named::Router => tell_router(&admin, &order).await,
+        Named::Store => None,
     };
-    let named = match carried_out.await {
-        Ok(named) => named,
-        Err(refusal) => return refusal,
-    };
+    if known.is_none() {
+        return Err(Refusal::invalid("message", format!("accepted for a {kind}: {}", accepted(&kind))));
+    }
+    tracing::info!(%kind, %id, message = order.name, "an operator's order");
     admin.settle_board().await;
     admin.flush().await;
     match named {
         Named::Lockout(shared)
             if admin.owners.directory.lockout(&shared.connection, &shared.key).is_none() =>
         {
-            HttpResponse::Ok().json(json!({"kind": "lockout", "id": id, "state": "removed"}))
+            Ok(HttpResponse::Ok().json(json!({"kind": "lockout", "id": id, "state": "removed"})))
         }
         named => describe(&admin, named).await,
     }
@@ -139,7 +131,7 @@ async fn tell_connection(
     admin: &Admin,
     shared: &Arc<ConnectionShared>,
     order: &Order,
-) -> Result<Option<()>, HttpResponse> {
+) -> Result<Option<()>, Refusal> {
     let what = match order.name.as_str() {
         "reset" => {
             for lockout in admin.owners.directory.lockouts_of(&shared.id) {
@@ -149,7 +141,7 @@ async fn tell_connection(
         }
         "cool" => match order.for_ms {
             Some(for_ms) => ConnectionOrder::Cool(for_ms),
-            None => return Err(errors::invalid("for", "must say how long, like \"30s\"")),
+            None => return Err(Refusal::invalid("for", "must say how long, like \"30s\"")),
         },
         "drain" => ConnectionOrder::Drain,
         "undrain" => ConnectionOrder::Undrain,

@@ -6,39 +6,39 @@ use ::actors::provider::Order;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value, json};
 
-use super::{Admin, access, errors};
+use super::errors::Refusal;
+use super::{Admin, access};
 
 /// Reads `{}`, nothing, or `{"provider": ID}`.
-fn provider(body: &[u8]) -> Result<Option<String>, HttpResponse> {
+fn provider(body: &[u8]) -> Result<Option<String>, Refusal> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
     let fields: Map<String, Value> = serde_json::from_slice(body)
-        .map_err(|error| errors::invalid("body", &format!("must be a JSON object: {error}")))?;
+        .map_err(|error| Refusal::invalid("body", format!("must be a JSON object: {error}")))?;
     if let Some(unknown) = fields.keys().find(|field| *field != "provider") {
-        return Err(errors::invalid(unknown, "unknown field; accepted: provider"));
+        return Err(Refusal::invalid(unknown, "unknown field; accepted: provider"));
     }
     match fields.get("provider") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(id)) => Ok(Some(id.clone())),
-        Some(_) => Err(errors::invalid("provider", "must be the id of a provider")),
+        Some(_) => Err(Refusal::invalid("provider", "must be the id of a provider")),
     }
 }
 
 /// Resets.
-pub(super) async fn reset(request: HttpRequest, admin: web::Data<Admin>, body: web::Bytes) -> HttpResponse {
-    if let Err(refusal) = access::require(&request) {
-        return refusal;
-    }
-    let wanted = match provider(&body) {
-        Ok(wanted) => wanted,
-        Err(refusal) => return refusal,
-    };
+pub(super) async fn reset(
+    request: HttpRequest,
+    admin: web::Data<Admin>,
+    body: web::Bytes,
+) -> Result<HttpResponse, Refusal> {
+    access::require(&request)?;
+    let wanted = provider(&body)?;
     let mut providers = admin.owners.directory.providers();
     if let Some(wanted) = &wanted {
         providers.retain(|shared| shared.id.as_str() == wanted);
         if providers.is_empty() {
-            return errors::not_found("provider", wanted);
+            return Err(Refusal::NotFound("provider".into(), wanted.clone()));
         }
     }
     for shared in &providers {
@@ -49,6 +49,6 @@ pub(super) async fn reset(request: HttpRequest, admin: web::Data<Admin>, body: w
     admin.flush().await;
     let count = providers.len();
     tracing::info!(count, "an operator reset breakers");
-    HttpResponse::Ok()
-        .json(json!({"ok": true, "resetCount": count, "message": format!("{count} breakers reset")}))
+    Ok(HttpResponse::Ok()
+        .json(json!({"ok": true, "resetCount": count, "message": format!("{count} breakers reset")})))
 }

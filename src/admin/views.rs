@@ -33,7 +33,7 @@ pub(super) fn connection_state(view: Option<&ConnectionView>, now: Millis) -> &'
     }
 }
 
-fn row(kind: &str, id: &str, gauge: &Gauge, restarts: &AtomicU64, in_flight: u32, state: &str) -> Value {
+fn row((kind, id): (&str, &str), gauge: &Gauge, restarts: &AtomicU64, in_flight: u32, state: &str) -> Value {
     json!({
         "kind": kind, "id": id,
         "mailbox": {"len": gauge.waiting(), "capacity": gauge.capacity(), "refused": gauge.refused()},
@@ -45,13 +45,13 @@ impl Admin {
     pub(super) fn router_row(&self) -> Value {
         let router = &self.owners.router;
         let state = if router.mailbox.is_live() { "running" } else { "restarting" };
-        row("router", "router", router.mailbox.gauge(), &router.restarts, self.gate.running() as u32, state)
+        row(("router", "router"), router.mailbox.gauge(), &router.restarts, self.gate.running() as u32, state)
     }
 
     pub(super) fn store_row(&self) -> Value {
         let restarts = AtomicU64::new(self.health.restarts());
         let state = if self.health.is_failing() { "failing" } else { "running" };
-        row("store", "store", self.store_link.gauge(), &restarts, 0, state)
+        row(("store", "store"), self.store_link.gauge(), &restarts, 0, state)
     }
 
     pub(super) fn provider_row(&self, shared: &ProviderShared, now: Millis) -> Value {
@@ -59,13 +59,13 @@ impl Admin {
         let in_flight = in_flight.iter().filter(|connection| connection.provider == shared.id);
         let in_flight = in_flight.map(|connection| connection.slots.in_flight()).sum();
         let state = shared.view.load().label(now);
-        row("provider", shared.id.as_str(), shared.mailbox.gauge(), &shared.restarts, in_flight, state)
+        row(("provider", shared.id.as_str()), shared.mailbox.gauge(), &shared.restarts, in_flight, state)
     }
 
     pub(super) fn connection_row(&self, shared: &ConnectionShared, board: &Board, now: Millis) -> Value {
         let state = connection_state(board.connections.get(&shared.id).map(AsRef::as_ref), now);
         let in_flight = shared.slots.in_flight();
-        row("connection", shared.id.as_str(), shared.mailbox.gauge(), &shared.restarts, in_flight, state)
+        row(("connection", shared.id.as_str()), shared.mailbox.gauge(), &shared.restarts, in_flight, state)
     }
 
     pub(super) fn lockout_row(&self, shared: &LockoutShared, board: &Board, now: Millis) -> Value {
@@ -73,7 +73,7 @@ impl Admin {
         let lock = locks.and_then(|locks| locks.iter().find(|lock| lock.key == shared.key));
         let state = if lock.is_some_and(|lock| now <= lock.until) { "locked" } else { "expired" };
         let id = shared.key.id(&shared.connection);
-        row("lockout", &id, shared.mailbox.gauge(), &shared.restarts, 0, state)
+        row(("lockout", &id), shared.mailbox.gauge(), &shared.restarts, 0, state)
     }
 }
 

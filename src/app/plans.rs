@@ -149,12 +149,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
     });
     Catalogue {
         providers: providers.collect(),
-        combos: settings
-            .combos
-            .iter()
-            .map(|typed| combo(typed))
-            .map(|combo| (combo.name.clone(), combo))
-            .collect(),
+        combos: settings.combos.iter().map(combo).map(|combo| (combo.name.clone(), combo)).collect(),
     }
 }
 

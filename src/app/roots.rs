@@ -13,7 +13,7 @@ use actors::watch::{DeathWatch, End};
 use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::storage::{Database, Dirty, Health, Store};
+use crate::storage::{Database, Dirty, Flush, Health, Store};
 
 /// Crashes in a row are spread out up to this far.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -79,6 +79,18 @@ impl Nursery {
         actix_rt::spawn(self.replace(deaths, heard));
     }
 
+    /// For owners that died while there was no router to hear of it; the others live on.
+    async fn last_known(&self) -> Restored {
+        if let Some(store) = self.store.load_full() {
+            // A store that fails is logged there; what it wrote before is still better than nothing.
+            let _ = store.send(Flush).await;
+        }
+        self.database.load().unwrap_or_else(|error| {
+            tracing::error!(%error, "the store cannot be read for the new router");
+            Restored::default()
+        })
+    }
+
     async fn replace(self, deaths: UnboundedSender<Root>, mut heard: UnboundedReceiver<Root>) {
         let mut crashes: [(Option<tokio::time::Instant>, u32); 2] = [(None, 0); 2];
         while let Some(root) = heard.recv().await {
@@ -94,7 +106,8 @@ impl Nursery {
                 Root::Router => {
                     tracing::error!("the router panicked and is replaced");
                     self.seed.links.router.restarts.fetch_add(1, Ordering::Relaxed);
-                    self.spawn_router(Restored::default(), &deaths);
+                    let restored = self.last_known().await;
+                    self.spawn_router(restored, &deaths);
                 }
                 Root::Store => {
                     tracing::error!("the store's actor panicked and is replaced");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use actix_rt::{Arbiter, ArbiterHandle};
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
-use actors::blueprint::Placement;
+use actors::blueprint::{Blueprint, Placement};
 use actors::clock::Clock;
 use actors::directory::{Directory, Links, RouterShared};
 use actors::messages::{Barrier, Observer, StoreLink};
@@ -24,7 +24,8 @@ use tokio::sync::mpsc::unbounded_channel;
 use super::plans::{blueprint, endpoints, http_settings};
 use super::reload::Reloader;
 use super::roots::Nursery;
-use super::{scripted, secrets};
+use super::scripted;
+use super::secrets::{self, Secrets};
 use crate::admin::{self, Admin};
 use crate::demo;
 use crate::http::{self, Http, state::Gate};
@@ -92,6 +93,88 @@ struct Shared {
     admin: Arc<Admin>,
 }
 
+/// What start makes first and several rooms share.
+struct Base {
+    links: Links,
+    metrics: Arc<Metrics>,
+    owners: Owners,
+    plan: Arc<ArcSwap<Blueprint>>,
+    health: Arc<Health>,
+    store: Arc<ArcSwapOption<actix::Addr<Store>>>,
+    gate: Arc<Gate>,
+}
+
+impl Base {
+    fn new(settings: &Settings, salt: &str) -> Self {
+        let (links, metrics) = links(settings);
+        let owners = Owners {
+            directory: Arc::new(Directory::default()),
+            router: links.router.clone(),
+            clock: links.clock,
+        };
+        Self {
+            links,
+            metrics,
+            owners,
+            plan: Arc::new(ArcSwap::from_pointee(blueprint(settings, salt))),
+            health: Arc::new(Health::default()),
+            store: Arc::new(ArcSwapOption::empty()),
+            gate: Arc::new(Gate::default()),
+        }
+    }
+
+    fn share(&self, settings: &Settings, secrets: &Secrets) -> Result<Shared, ServeError> {
+        let admin = Admin {
+            token: Arc::new(ArcSwap::from_pointee(secrets.admin)),
+            owners: self.owners.clone(),
+            blueprint: self.plan.clone(),
+            metrics: self.metrics.clone(),
+            store: self.store.clone(),
+            store_link: self.links.store.clone(),
+            health: self.health.clone(),
+            gate: self.gate.clone(),
+            metrics_public: settings.metrics.public,
+            started: std::time::Instant::now(),
+        };
+        Ok(Shared {
+            tower: Arc::new(Tower {
+                owners: self.owners.clone(),
+                endpoints: ArcSwap::from_pointee(endpoints(settings)),
+                metrics: self.metrics.clone(),
+            }),
+            http_settings: Arc::new(ArcSwap::from_pointee(http_settings(settings, secrets.client_key))),
+            gate: self.gate.clone(),
+            client: Arc::new(ArcSwap::from_pointee(client_settings(settings)?)),
+            admin: Arc::new(admin),
+        })
+    }
+
+    fn nursery(
+        &self,
+        settings: &Settings,
+        database: Database,
+        arbiters: Vec<ArbiterHandle>,
+        store: &Arbiter,
+    ) -> Nursery {
+        let seed = Seed {
+            blueprint: self.plan.clone(),
+            directory: self.owners.directory.clone(),
+            links: self.links.clone(),
+            placement: Placement::new(arbiters),
+            dice: None,
+        };
+        Nursery {
+            seed,
+            database,
+            dirty: Default::default(),
+            flush_interval: settings.store.flush_interval,
+            health: self.health.clone(),
+            store_home: store.handle(),
+            store: self.store.clone(),
+        }
+    }
+}
+
 /// Starts everything; what was `loaded` comes from `config`.
 pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError> {
     let Loaded { mut settings, effective, .. } = loaded;
@@ -103,67 +186,19 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
         true => Some(start_demo(&mut settings, &mut servers).await?),
         false => None,
     };
-    let plan = Arc::new(ArcSwap::from_pointee(blueprint(&settings, &secrets.salt)));
-    let links = links(&settings);
-    let metrics = links.1.clone();
-    let links = links.0;
-    let owners = Owners {
-        directory: Arc::new(Directory::default()),
-        router: links.router.clone(),
-        clock: links.clock,
-    };
-    let gate = Arc::new(Gate::default());
-    let health = Arc::new(Health::default());
-    let store = Arc::new(ArcSwapOption::empty());
-    let shared = Shared {
-        tower: Arc::new(Tower {
-            owners: owners.clone(),
-            endpoints: ArcSwap::from_pointee(endpoints(&settings)),
-            metrics: metrics.clone(),
-        }),
-        http_settings: Arc::new(ArcSwap::from_pointee(http_settings(&settings, secrets.client_key))),
-        gate: gate.clone(),
-        client: Arc::new(ArcSwap::from_pointee(client_settings(&settings)?)),
-        admin: Arc::new(Admin {
-            token: Arc::new(ArcSwap::from_pointee(secrets.admin)),
-            owners: owners.clone(),
-            blueprint: plan.clone(),
-            metrics,
-            store: store.clone(),
-            store_link: links.store.clone(),
-            health: health.clone(),
-            gate: gate.clone(),
-            metrics_public: settings.metrics.public,
-            started: std::time::Instant::now(),
-        }),
-    };
+    let base = Base::new(&settings, &secrets.salt);
+    let shared = base.share(&settings, &secrets)?;
     let (arbiters, address) = start_http(&settings, &shared, &mut servers).await?;
     let admin_address = start_admin(&settings, &shared, &mut servers)?;
     let store_arbiter = Arbiter::new();
-    let seed = Seed {
-        blueprint: plan,
-        directory: owners.directory.clone(),
-        links: links.clone(),
-        placement: Placement::new(arbiters),
-        dice: None,
-    };
-    let nursery = Nursery {
-        seed,
-        database,
-        dirty: Default::default(),
-        flush_interval: settings.store.flush_interval,
-        health,
-        store_home: store_arbiter.handle(),
-        store: store.clone(),
-    };
-    nursery.start(restored);
-    owners_up(&owners).await?;
-    gate.open();
+    base.nursery(&settings, database, arbiters, &store_arbiter).start(restored);
+    owners_up(&base.owners).await?;
+    base.gate.open();
     tracing::info!(config = %config.display(), %address, "serving");
     let reloader = Reloader {
         config: config.to_owned(),
         effective: effective.into(),
-        owners: owners.clone(),
+        owners: base.owners.clone(),
         tower: shared.tower,
         http_settings: shared.http_settings,
         client: shared.client,
@@ -173,8 +208,8 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
         made_key: secrets.client_key,
         salt: secrets.salt,
     };
-    let living = links.living;
-    let parts = Parts { gate, owners, living, store, servers, store_arbiter, reloader };
+    let Base { gate, owners, store, links, .. } = base;
+    let parts = Parts { gate, owners, living: links.living, store, servers, store_arbiter, reloader };
     Ok(Running { address, admin_address, demo_address, parts })
 }
 
@@ -279,9 +314,10 @@ async fn start_http(
             App::new().app_data(http).app_data(web::Data::from(shared.gate.clone())).configure(http::routes);
         let admin = shared.admin.clone();
         let settings = shared.http_settings.clone();
-        app.configure(move |config| match with_admin {
-            true => admin::routes(config, admin, settings),
-            false => {}
+        app.configure(move |config| {
+            if with_admin {
+                admin::routes(config, admin, settings);
+            }
         })
         .default_service(web::to(http::not_found))
     });

@@ -20,17 +20,39 @@ pub enum Behaviour {
     /// Answers at once and completely.
     Steady,
     /// Answers completely, after a delay before the head.
-    Slow { delay_ms: u64 },
+    Slow {
+        /// Delay, ms.
+        delay_ms: u64,
+    },
     /// Answers a fixed share of the requests with 503.
-    Flaky { percent: u8 },
+    Flaky {
+        /// Share that fails, percent.
+        percent: u8,
+    },
     /// Answers 503 until the server has run for this long.
-    Down { seconds: u64 },
+    Down {
+        /// Since the start, s.
+        seconds: u64,
+    },
     /// Answers completely, at so many bytes per second.
-    Trickle { bytes_per_second: u64 },
+    Trickle {
+        /// Bytes per second.
+        bytes_per_second: u64,
+    },
     /// Answers with so many content chunks at a fixed distance.
-    Chunks { count: usize, every_ms: u64 },
+    Chunks {
+        /// Content chunks.
+        count: usize,
+        /// Distance, ms.
+        every_ms: u64,
+    },
     /// Breaks off within the answer.
-    Broken { after: usize, how: Breakage },
+    Broken {
+        /// Content chunks before it, or bytes when not streamed.
+        after: usize,
+        /// In which way.
+        how: Breakage,
+    },
     /// A 200 without content, ended correctly.
     Empty,
     /// A 200 that turns out to be an error.
@@ -74,7 +96,10 @@ pub struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// The dialect's error body, perhaps with `retry-after` in seconds.
-    Plain { retry_after: Option<u64> },
+    Plain {
+        /// `Retry-After`, s.
+        retry_after: Option<u64>,
+    },
     /// With a `location` elsewhere.
     Redirect,
     /// Sent before the body of the request is read; the connection is closed after it.

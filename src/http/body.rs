@@ -8,7 +8,7 @@ use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
 use actix_web::web::Payload;
 use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 
 use super::state::Running;
 use crate::relay::{Cut, Relayed};
@@ -16,13 +16,18 @@ use crate::relay::{Cut, Relayed};
 /// How long a body that is too large is still read, so that its sender gets to read the answer.
 const LINGER: Duration = Duration::from_secs(5);
 
+/// How long a client may send nothing of a body it has announced.
+const UPLOAD_STALL: Duration = Duration::from_secs(60);
+
 /// Why a request's body did not arrive.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unread {
     /// Larger than allowed.
     TooLarge,
-    /// The client stopped sending.
+    /// The client ended or broke the connection.
     Broken,
+    /// The client kept the connection and sent nothing for too long.
+    Stalled,
 }
 
 /// Reads a body of at most `limit` bytes; one that comes in one piece is not copied.
@@ -35,8 +40,7 @@ pub async fn read(mut payload: Payload, headers: &HeaderMap, limit: usize) -> Re
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     let mut length = 0;
-    while let Some(part) = payload.next().await {
-        let part = part.map_err(|_| Unread::Broken)?;
+    while let Some(part) = next(&mut payload).await? {
         length += part.len();
         if length > limit {
             linger(payload, limit).await;
@@ -53,6 +57,16 @@ pub async fn read(mut payload: Payload, headers: &HeaderMap, limit: usize) -> Re
         }
     }
     Ok(first.unwrap_or_else(|| whole.freeze()))
+}
+
+/// The next part; a client that sends nothing for too long is given up.
+async fn next(payload: &mut Payload) -> Result<Option<Bytes>, Unread> {
+    let part = match payload.next().now_or_never() {
+        // Mostly it is there already, and no timer is needed.
+        Some(part) => part,
+        None => tokio::time::timeout(UPLOAD_STALL, payload.next()).await.map_err(|_| Unread::Stalled)?,
+    };
+    part.transpose().map_err(|_| Unread::Broken)
 }
 
 /// Reads on for a while: closing on a sender would take the answer from it.

@@ -88,6 +88,9 @@ async fn answer(
                 format!("the body is larger than the {} bytes that are accepted", settings.max_body);
             return refuse(Problem::new(Code::RequestTooLarge, message));
         }
+        Err(Unread::Stalled) => {
+            return refuse(Problem::new(Code::InvalidRequest, "the body stopped arriving").status(408));
+        }
         Err(Unread::Broken) => {
             return refuse(Problem::new(Code::InvalidRequest, "the body ended before it was complete"));
         }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use policy::ids::{ConnectionId, ProviderId};
 use policy::plan::Planned;
-use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -23,10 +25,26 @@ struct RequestLabels {
     status: u16,
 }
 
+/// An id as a label: looked up for every attempt, so it is shared and never copied.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Id<T>(T);
+
+impl EncodeLabelValue for Id<ProviderId> {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        encoder.write_str(self.0.as_str())
+    }
+}
+
+impl EncodeLabelValue for Id<ConnectionId> {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        encoder.write_str(self.0.as_str())
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AttemptLabels {
-    provider: String,
-    connection: String,
+    provider: Id<ProviderId>,
+    connection: Id<ConnectionId>,
     verdict: &'static str,
 }
 
@@ -130,8 +148,8 @@ impl Metrics {
     /// One attempt ended.
     pub fn attempt(&self, target: &Planned, verdict: &'static str) {
         let labels = AttemptLabels {
-            provider: target.provider.to_string(),
-            connection: target.connection.to_string(),
+            provider: Id(target.provider.clone()),
+            connection: Id(target.connection.clone()),
             verdict,
         };
         self.attempts.get_or_create(&labels).inc();

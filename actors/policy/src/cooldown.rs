@@ -35,7 +35,7 @@ pub struct Trial {
 #[derive(Clone, Debug)]
 pub struct Cooldown {
     settings: CooldownSettings,
-    /// Its generation moves on with every cooling failure, trial, order and restart.
+    /// Its generation moves on with every cooling failure, order to cool, trial and restart.
     state: CooldownSnapshot,
     /// The lone trial that runs (decision 3a).
     trial: Option<Running>,
@@ -200,7 +200,6 @@ impl Cooldown {
             ..CooldownSnapshot::default()
         };
         self.trial = None;
-        self.advance();
     }
 
     fn advance(&mut self) {

@@ -157,6 +157,10 @@ impl Router {
         let now = self.seed.links.clock.now();
         for (connection, stored) in std::mem::take(&mut self.family.first_lockouts) {
             let owner = Owner::Lockout(connection.clone(), stored.key.clone());
+            let lives = self.seed.directory.lockout(&connection, &stored.key);
+            if lives.is_some_and(|shared| shared.mailbox.is_live()) {
+                continue;
+            }
             let numbers = blueprint.connections.get(&connection);
             match numbers.and_then(|numbers| Rule::restore(stored, numbers.lockout.clone(), now)) {
                 Some(rule) => self.spawn_lockout(&connection, rule),

@@ -369,6 +369,22 @@ fn decision_5b_half_open_begins_when_the_hold_ends() {
 }
 
 #[test]
+fn core_1_7_7_a_reset_forgets_every_count() {
+    for snapshot in [
+        BreakerSnapshot { failures: 3, last_failure_at: Some(T0), ..BreakerSnapshot::default() },
+        BreakerSnapshot { open_cycles: 3, ..BreakerSnapshot::default() },
+        BreakerSnapshot { operator: Operator::Observe, ..BreakerSnapshot::default() },
+        prior(Class::Apikey, Open, 12).snapshot(),
+    ] {
+        let mut breaker = Breaker::restore(snapshot, BreakerSettings::for_class(Class::Apikey), T0);
+        assert_eq!(breaker.reset(T0).expect("something to forget").why, "manual-reset");
+        let generation = breaker.snapshot().generation;
+        assert_eq!(breaker.snapshot(), BreakerSnapshot { generation, ..BreakerSnapshot::default() });
+        assert_eq!(breaker.reset(T0), None, "clean");
+    }
+}
+
+#[test]
 fn decision_35_an_isolated_breaker_refuses_until_it_is_told_otherwise() {
     let mut breaker = Breaker::new(BreakerSettings::for_class(Class::Apikey));
     assert_eq!(breaker.isolate(T0).to, "isolated");
@@ -409,6 +425,7 @@ fn a_trip_holds_as_long_as_it_was_told_to() {
         (change.from.as_str(), change.to.as_str(), change.why.as_str()),
         ("observe", "open", "manual-trip")
     );
+    assert_eq!(breaker.view().label(T0), "open", "the last order wins");
     assert_eq!(breaker.record(grant, FAILURE, T0), None, "admitted before");
     assert_eq!(breaker.snapshot().forced_until, Some(T0 + 60_000));
     let restored = Breaker::restore(breaker.snapshot(), BreakerSettings::for_class(Class::Apikey), T0 + 1);
@@ -433,7 +450,8 @@ fn what_turns_the_generation() {
     turn(&breaker, 0, "closed to degraded");
     send(&mut breaker, 200, T0);
     turn(&breaker, 0, "degraded to closed");
-    [503, 503].map(|status| send(&mut breaker, status, T0));
+    send(&mut breaker, 503, T0);
+    send(&mut breaker, 503, T0);
     turn(&breaker, 1, "opens");
     assert_eq!(breaker.view().last_kind, Some(Kind::Transient));
     breaker.tick(T0 + 30_000);
@@ -501,11 +519,12 @@ fn core_1_1_6_new_numbers_keep_state_and_running_probes() {
     let mut breaker = Breaker::restore(half_open(Class::Apikey).snapshot(), settings, T0);
     breaker.admit(T0).expect("a probe");
     assert_eq!(breaker.configure(settings, T0), None, "the same numbers");
-    let lower = BreakerSettings { permits: 1, degrade_at: 6, ..settings };
+    let lower = BreakerSettings { permits: 1, degrade_at: 6, reset_ms: 9_000, ..settings };
     let change = breaker.configure(lower, T0).expect("published");
     assert_eq!((change.from.as_str(), change.to.as_str()), ("half_open", "half_open"));
     let view = breaker.view();
-    assert_eq!((view.state, view.failures, view.permits_left, view.degrade_at), (HalfOpen, 12, 0, 6));
+    assert_eq!((view.state, view.failures, view.permits_left), (HalfOpen, 12, 0));
+    assert_eq!((view.degrade_at, view.reset_ms, view.hold_ms), (6, 9_000, 9_000));
 }
 
 #[test]

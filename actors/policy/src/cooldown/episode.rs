@@ -128,7 +128,6 @@ impl Cooldown {
     }
 
     pub(super) fn begin_episode(&mut self, step: u32, now: Millis) {
-        self.state.until = None;
         self.state.episode_at = Some(now);
         self.state.episode_step = step;
         self.state.trial_due = true;

@@ -242,6 +242,11 @@ fn f4_parallel_failures_cost_one_step() {
     // A third that outlives the cooldown repeats its step, it does not take the next.
     cooldown.record(trials[2], &plain(503), T0, T0 + 5_000).expect("cools again");
     assert_eq!((left(&cooldown, T0 + 5_000), cooldown.view().level), (Some(3_000), 1), "core 8.3");
+    let mut cooldown = at_level(CooldownSettings::for_class(Apikey), 2);
+    let trials = [(); 2].map(|()| cooldown.admit(true, T0).expect("no cooldown"));
+    cooldown.record(trials[0], &plain(503), T0, T0);
+    cooldown.record(trials[1], &plain(503), T0, T0 + 20_000);
+    assert_eq!((left(&cooldown, T0 + 20_000), cooldown.view().level), (Some(12_000), 3), "core 8.3");
 }
 
 #[test]
@@ -337,6 +342,7 @@ fn an_old_success_ends_no_younger_cooldown() {
     assert_eq!(cooldown.view(), before);
     let knows_better = cooldown.record(trials[2], &plain(200), T0 + 101, T0 + 300);
     assert_eq!(knows_better.expect("FC-020: newer").to, "ready");
+    assert_eq!(cooldown.view().ended_at, Some(T0 + 300));
 }
 
 #[test]
@@ -358,6 +364,12 @@ fn decision_3a_a_lone_trial_after_a_cooldown() {
     assert!(!joined.lone);
     // Judged good: everybody may come.
     cooldown.record(lone, &plain(200), ended, ended + 50).expect("recovery");
+    assert!(!cooldown.admit(true, ended + 51).expect("clean").lone);
+    // Or somebody who joined it was served.
+    let mut cooldown = cooled();
+    cooldown.admit(true, ended).expect("the trial");
+    let joined = cooldown.admit(false, ended + 1).expect("nowhere else to go");
+    cooldown.record(joined, &plain(200), ended + 1, ended + 50).expect("recovery");
     assert!(!cooldown.admit(true, ended + 51).expect("clean").lone);
     // Judged bad: the next cooldown, then another trial.
     let mut cooldown = cooled();
@@ -399,6 +411,9 @@ fn decision_11_a_restart_keeps_it() {
     let back = T0 - 3_600_000;
     let restored = Cooldown::restore(cooldown.snapshot(), settings, back);
     assert_eq!(left(&restored, back), Some(3_000));
+    let (stored, kept) = (cooldown.snapshot(), restored.snapshot());
+    assert_eq!((kept.episode_at, kept.failed_at), (Some(back), Some(back)));
+    assert_eq!(kept.generation, stored.generation + 1);
     let empty = std::iter::empty::<(&str, u32)>();
     let old = CooldownSnapshot::deserialize(MapDeserializer::<_, TextError>::new(empty));
     assert_eq!(old.expect("an old record"), CooldownSnapshot::default());
@@ -408,13 +423,25 @@ fn decision_11_a_restart_keeps_it() {
 fn orders_of_an_operator() {
     let mut cooldown = clean(Apikey);
     assert_eq!(cooldown.clear(T0), None, "clean");
+    let before = cooldown.admit(true, T0).expect("clean");
     assert_eq!(cooldown.cool(30_000, T0).to, "cooling");
+    assert_eq!(cooldown.record(before, &plain(200), T0, T0), None, "sent before the order");
     cooldown.cool(5_000, T0 + 1);
     assert_eq!((left(&cooldown, T0 + 1), cooldown.view().level), (Some(29_999), 0), "never shortened");
     assert_eq!(cooldown.clear(T0 + 2).expect("something to clear").to, "ready");
     assert!(cooldown.view().is_clean());
     cooldown.cool(Millis::MAX, Millis::MAX - 1);
     assert_eq!(cooldown.view().until, Some(Millis::MAX), "saturates");
+}
+
+#[test]
+fn new_numbers_leave_what_is_running() {
+    let mut cooldown = clean(Apikey);
+    send(&mut cooldown, &plain(503), T0);
+    cooldown.configure(CooldownSettings { base_ms: 60_000, ..CooldownSettings::for_class(Apikey) });
+    assert_eq!(left(&cooldown, T0), Some(3_000));
+    send(&mut cooldown, &plain(503), T0 + 3_000);
+    assert_eq!(left(&cooldown, T0 + 3_000), Some(120_000));
 }
 
 #[test]

@@ -54,9 +54,9 @@ impl CooldownView {
     }
 
     /// Nothing is left that a success would clear: it need not be reported (core 3.7.2).
+    /// Until a success there is no trial without an `until`.
     pub fn is_clean(&self) -> bool {
-        let trial = self.trial_due || self.trial_until.is_some();
-        !trial && self.until.is_none() && self.level == 0 && self.last_error.is_none()
+        self.until.is_none() && self.level == 0 && self.last_error.is_none()
     }
 
     /// End of the cooldown if it runs at `now`.

@@ -88,6 +88,7 @@ fn m6_a_404_bars_the_base_model_with_or_without_the_list() {
     {
         let (key, order) = lock_for(&status(404), &model, &settings).expect("M6");
         assert_eq!(key, LockKey { scope: LockScope::Family, model: model.clone() }, "M6");
+        assert!(key.covers(&model) && !key.covers(&"y".into()), "M6");
         assert_eq!(order.reason, LockReason::NotFound, "M6");
         let mut lockout = Lockout::new(key, settings);
         lockout.record(&order, T0);
@@ -122,6 +123,7 @@ fn rows_of_stated_waits() {
         ("M11", &flat, 3, (1_000, body), 120_000),
         ("M12", &settings, 0, (200_000, body), 200_000),
         ("5.3.5", &settings, 1, (45_000, header), 240_000),
+        ("5.3.5", &settings, 1, (120_000, header), 240_000),
     ];
     for (row, settings, count, hint, want) in rows {
         let lockout = locked(&failure(End::Status(429), Some(hint)), settings, count, T0);
@@ -209,6 +211,9 @@ fn decision_12c_a_529_bars_ten_seconds_and_keeps_the_count() {
     let (_, order) = claim(&status(529), &settings).expect("a lock");
     lockout.record(&order, T0 + 4_000);
     assert_eq!((left(&lockout, T0 + 4_000), lockout.view().failures), (10_000, 1));
+    lockout.success(true, T0 + 5_000);
+    lockout.record(&order, T0 + 5_000);
+    assert!(lockout.is_locked(T0 + 15_000), "also after a success");
     // Decision 2: a longer stated wait is obeyed.
     let stated = failure(End::Status(529), Some((30_000, HintSource::Header)));
     assert_eq!(left(&locked(&stated, &settings, 0, T0), T0), 30_000);
@@ -293,4 +298,9 @@ fn core_5_3_3_without_a_class_base() {
         left(&lockout, T0)
     });
     assert_eq!(waits, [5_000, 1_000]);
+    // Core 5.3.2: a given length is > 0. New numbers hold from the next failure on.
+    let mut lockout = Lockout::new(key, settings);
+    lockout.configure(LockoutSettings { class_base_ms: 7_000, ..LockoutSettings::for_class(Class::Apikey) });
+    lockout.record(&LockOrder { exact_ms: Some(0), authoritative: true, ..order }, T0);
+    assert_eq!(left(&lockout, T0), 7_000);
 }

@@ -1,0 +1,8 @@
+//! The shipped config equals the defaults; every mistake is found, with its line.
+
+mod entities;
+mod garbled;
+mod meaning;
+mod mistakes;
+mod shipped;
+mod support;

@@ -156,7 +156,6 @@ fn each_mistake_of_a_connection_is_found_at_its_line() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_mistake_of_a_combo_is_found_at_its_line() {
     let listed = provider("models = [\"a\"]");
     let name =
@@ -221,7 +220,6 @@ fn each_mistake_of_a_combo_is_found_at_its_line() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_mistake_of_a_key_is_found_at_its_line() {
     let key = |extra: &str| format!("[[keys]]\nname = \"k\"\nkey = \"secret-1\"\n{extra}\n");
     let cases: &[(&str, usize, &str, &str)] = &[

@@ -20,6 +20,7 @@ use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::plan::{Excluded, NoPlan};
 use policy::time::Millis;
 use policy::verdict::Kind;
+use tokio::sync::Notify;
 
 use crate::telemetry::Metrics;
 use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
@@ -36,6 +37,8 @@ pub struct Tower {
     pub endpoints: ArcSwap<Endpoints>,
     /// Counts of what happens.
     pub metrics: Arc<Metrics>,
+    /// Woken when the grace of a shutdown is over: what still flows ends then.
+    pub cutoff: Arc<Notify>,
 }
 
 /// What one worker needs to serve requests.

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 /// Room, and what no line of it may name.
 const NEVER: &[(&str, &[&str])] = &[
-    ("formats", &["actors::", "awc::", "actix_web::", "sled::", "crate::http", "crate::relay", "crate::upstream"]),
+    (
+        "formats",
+        &["actors::", "awc::", "actix_web::", "sled::", "crate::http", "crate::relay", "crate::upstream"],
+    ),
     ("upstream", &["actors::", "actix_web::", "sled::", "crate::http", "crate::storage", "crate::relay"]),
     ("relay", &["actix_web::", "sled::", "awc::", "crate::http", "crate::admin", "crate::storage"]),
     ("http", &["awc::", "sled::", "crate::storage", "crate::admin"]),
@@ -48,7 +51,9 @@ fn no_line_stands_in_the_wrong_room() {
     for (room, never) in NEVER {
         for path in sources(room) {
             let text = fs::read_to_string(&path).expect("a source can be read");
-            for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            for (number, line) in
+                text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"))
+            {
                 for word in never.iter().filter(|word| names(line, word)) {
                     wrong.push(format!("{}:{}: {word}", path.display(), number + 1));
                 }

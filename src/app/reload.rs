@@ -24,6 +24,7 @@ pub(super) struct Reloader {
     pub(super) config: PathBuf,
     pub(super) effective: Mutex<Vec<Effective>>,
     pub(super) owners: Owners,
+    /// Shared with the workers; shutdown uses it too.
     pub(super) tower: Arc<Tower>,
     pub(super) http_settings: Arc<ArcSwap<HttpSettings>>,
     pub(super) client: Arc<ArcSwap<ClientSettings>>,

@@ -141,6 +141,7 @@ impl Base {
                 owners: self.owners.clone(),
                 endpoints: ArcSwap::from_pointee(endpoints(settings)),
                 metrics: self.metrics.clone(),
+                cutoff: Arc::new(tokio::sync::Notify::new()),
             }),
             http_settings: Arc::new(ArcSwap::from_pointee(http_settings(settings, secrets.client_key))),
             gate: self.gate.clone(),

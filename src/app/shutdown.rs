@@ -11,6 +11,9 @@ use crate::storage::Flush;
 /// How often the number of requests in flight is looked at while draining.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long a client may take to read how its answer ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Runs until a signal asks for the end (SIGHUP only reads the config again), then drains; a second signal exits at once.
 pub async fn run(running: Running) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
@@ -46,7 +49,18 @@ async fn drain(parts: Parts) {
         }
     };
     if tokio::time::timeout(grace, drained).await.is_err() {
-        tracing::warn!(in_flight = parts.gate.running(), "the grace is over; what still runs is cut");
+        tracing::warn!(
+            in_flight = parts.gate.running(),
+            "the grace is over; what still runs is told so and ends"
+        );
+        parts.reloader.tower.cutoff.notify_waiters();
+        // What does not even take its last words is cut by the servers' stop.
+        let told = async {
+            while parts.gate.running() > 0 {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, told).await;
     }
     // From here on an owner's end is no news, and what the owners still have to say is heard first.
     parts.living.end();

@@ -108,7 +108,13 @@ async fn answer(
         headers: passing(request.headers()),
         allowed,
     };
-    let served = serve(&http.worker, &inquiry).await;
+    let served = tokio::select! {
+        biased;
+        served = serve(&http.worker, &inquiry) => served,
+        () = http.worker.tower.cutoff.notified() => {
+            return refuse(Problem::new(Code::Draining, "switchtower is shutting down").after(1_000));
+        }
+    };
     let waited = served.story.waited;
     (reply(served, &inquiry, http, settings, running), waited)
 }

@@ -13,6 +13,7 @@ use policy::plan::{Excluded, Plan, Planned};
 use policy::verdict::{End, Signal, Verdict, judge};
 
 use super::commit::{Committed, commit};
+use super::stream::Way;
 use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Served, Story, Trouble, Worker};
 use crate::formats::body::splice;
 use crate::formats::redact;
@@ -253,11 +254,14 @@ impl<'a> Run<'a> {
     }
 
     fn reply(&self, head: Head, committed: Committed, permit: Permit, target: &Planned) -> Reply {
-        let frames = head.streamed.then(|| self.inquiry.route.dialect());
         let body = match committed.rest {
             Some(rest) => {
-                let flowing = Relayed::new(committed.first, rest, frames, permit, !self.story.combo);
-                ReplyBody::Flowing(Box::new(flowing))
+                let way = Way {
+                    frames: head.streamed.then(|| self.inquiry.route.dialect()),
+                    direct: !self.story.combo,
+                    cutoff: self.worker.tower.cutoff.clone(),
+                };
+                ReplyBody::Flowing(Box::new(Relayed::new(committed.first, rest, permit, way)))
             }
             None => ReplyBody::Whole(committed.first),
         };

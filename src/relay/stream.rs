@@ -6,6 +6,7 @@
 //! (decision 9a).
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use actors::permit::Permit;
@@ -13,6 +14,8 @@ use bytes::Bytes;
 use futures_util::Stream;
 use policy::catalogue::Dialect;
 use policy::verdict::{End, Signal, judge};
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 
 use crate::formats::error::{ErrorFacts, frame};
 use crate::upstream::AnswerBody;
@@ -30,6 +33,16 @@ enum Stage {
     Over,
 }
 
+/// How a committed answer goes on.
+pub(super) struct Way {
+    /// The dialect of an event stream, `None` for other bodies.
+    pub(super) frames: Option<Dialect>,
+    /// No combo was asked for.
+    pub(super) direct: bool,
+    /// Woken when everything must end.
+    pub(super) cutoff: Arc<Notify>,
+}
+
 /// A committed answer.
 pub struct Relayed {
     first: Option<Bytes>,
@@ -38,20 +51,24 @@ pub struct Relayed {
     frames: Option<Dialect>,
     permit: Option<Permit>,
     direct: bool,
+    cutoff: Pin<Box<OwnedNotified>>,
     stage: Stage,
 }
 
 impl Relayed {
-    /// `frames`: the dialect of an event stream, `None` for other bodies; `direct`: no combo.
-    pub(super) fn new(
-        first: Bytes,
-        rest: AnswerBody,
-        frames: Option<Dialect>,
-        permit: Permit,
-        direct: bool,
-    ) -> Self {
+    /// What `committed` has begun; `way`: how it goes on.
+    pub(super) fn new(first: Bytes, rest: AnswerBody, permit: Permit, way: Way) -> Self {
         let length = rest.expected();
-        Self { first: Some(first), rest, length, frames, permit: Some(permit), direct, stage: Stage::Flowing }
+        Self {
+            first: Some(first),
+            rest,
+            length,
+            frames: way.frames,
+            permit: Some(permit),
+            direct: way.direct,
+            cutoff: Box::pin(way.cutoff.notified_owned()),
+            stage: Stage::Flowing,
+        }
     }
 
     /// The whole length, if the upstream stated it.
@@ -59,31 +76,34 @@ impl Relayed {
         self.length
     }
 
+    /// The upstream ended it: told, and settled as a failure of the target.
     fn cut(&mut self) -> Poll<Option<Result<Bytes, Cut>>> {
         if let Some(mut permit) = self.permit.take() {
             let class = permit.target().class;
             let verdict = judge(&Signal { end: End::CutAfterCommit, hint: None }, class);
             permit.settle_again(verdict, self.direct);
         }
+        self.tell("upstream_truncated", "the upstream's answer was cut before it was complete")
+    }
+
+    /// Our own end cuts it: told, and nobody's fault.
+    fn shut_down(&mut self) -> Poll<Option<Result<Bytes, Cut>>> {
+        self.permit = None;
+        self.tell("draining", "switchtower is shutting down; the answer is not complete")
+    }
+
+    fn tell(&mut self, code: &'static str, message: &str) -> Poll<Option<Result<Bytes, Cut>>> {
+        let facts = ErrorFacts { status: 502, code, message: message.into(), ..ErrorFacts::default() };
         match self.frames {
             Some(dialect) => {
                 self.stage = Stage::Told;
-                Poll::Ready(Some(Ok(Bytes::from(frame(dialect, &cut_facts())))))
+                Poll::Ready(Some(Ok(Bytes::from(frame(dialect, &facts)))))
             }
             None => {
                 self.stage = Stage::Over;
                 Poll::Ready(Some(Err(Cut)))
             }
         }
-    }
-}
-
-fn cut_facts() -> ErrorFacts {
-    ErrorFacts {
-        status: 502,
-        code: "upstream_truncated",
-        message: "the upstream's answer was cut before it was complete".into(),
-        ..ErrorFacts::default()
     }
 }
 
@@ -97,7 +117,10 @@ impl Stream for Relayed {
         }
         match body.stage {
             Stage::Flowing => match Pin::new(&mut body.rest).poll_next(cx) {
-                Poll::Pending => Poll::Pending,
+                Poll::Pending => match body.cutoff.as_mut().poll(cx) {
+                    Poll::Ready(()) => body.shut_down(),
+                    Poll::Pending => Poll::Pending,
+                },
                 Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Some(Ok(bytes))),
                 Poll::Ready(Some(Err(_))) => body.cut(),
                 Poll::Ready(None) => {

@@ -1,4 +1,5 @@
-//! The numbers of a breaker, by class of provider.
+//! The numbers of a breaker, by class of provider. Subscription accounts are few and slow to
+//! recover, keys are many, a local back end is up or down: hence three sets.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Rows B1–B25 of core 1.8 and the field cases of half-open and accounting.
+//! Rows B1–B25 of core 1.8 and the field cases of half-open and accounting. Where a decision
+//! changes a row, the row says so.
 
 use serde::Deserialize;
 use serde::de::IntoDeserializer;

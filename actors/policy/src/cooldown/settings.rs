@@ -1,4 +1,5 @@
-//! The numbers of a connection's cooldown, by class and by operator.
+//! The numbers of a connection's cooldown. The class gives them, an operator overrides them;
+//! the owner is handed the result and knows neither.
 
 use serde::{Deserialize, Serialize};
 

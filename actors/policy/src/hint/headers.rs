@@ -1,4 +1,5 @@
-//! Which header is read when, and as what.
+//! Which header is read when, and as what. The order is here and the forms are in `text`, so
+//! that each can be compared with its table in the spec.
 
 use super::text::{self, Number};
 use super::{Hint, HintSource};

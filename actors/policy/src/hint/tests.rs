@@ -1,4 +1,5 @@
-//! H1–H4, decision 32, and the field cases of `Retry-After`.
+//! H1–H4, decision 32, and the field cases of `Retry-After`, as literal rows: what a provider
+//! wrote, what we wait.
 
 use super::{Hint, HintSource, from_headers};
 use crate::time::{DAY, Millis};

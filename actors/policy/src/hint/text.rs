@@ -1,4 +1,5 @@
-//! The forms of a time in a header value. Anything odd is `None`, nothing panics.
+//! The forms of a time in a header value. They come from strangers: anything odd is `None`,
+//! nothing panics, and no number is infinite or negative.
 
 use std::time::UNIX_EPOCH;
 

@@ -1,4 +1,5 @@
-//! What a lock bars, and its name.
+//! What a lock bars, and its name. The name is the id in the management API and must survive
+//! model names with colons and slashes.
 
 use serde::{Deserialize, Serialize};
 

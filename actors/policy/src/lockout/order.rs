@@ -1,4 +1,5 @@
-//! What a failed attempt locks, if anything: the choice between lock and cooldown.
+//! What a failed attempt locks, if anything. Lock or cooldown is decided here alone, from the
+//! verdict and the settings, so that one failure never writes both (decision 3b).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! The numbers of lockouts: the operator's status list and the class's own.
+//! The numbers of lockouts: the operator's status list and the class's own. Both are here
+//! because one lock may be written by either (core 5.2.1).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Rows M of core 5.8 that need no families, and the ids.
+//! Rows M of core 5.8 that need no families, and the ids. M4, M5, M17, M18 and M20 come with
+//! the families and the per-model gateways.
 
 use super::{LockKey, LockOrder, LockReason, LockScope, Lockout, LockoutSettings, LockoutSnapshot, lock_for};
 use crate::change::Exclusion;

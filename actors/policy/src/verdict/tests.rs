@@ -1,4 +1,5 @@
-//! One row per status and per kind of end.
+//! One row per status and per kind of end, written out a second time on purpose: a change of
+//! the table must be meant.
 
 use super::{BreakerMark, CooldownRule, End, Failure, Kind, Reason, Signal, Then, Transport, Verdict, judge};
 use crate::hint::{Hint, HintSource};

@@ -13,7 +13,7 @@ use policy::breaker::{Grant, Outcome};
 use policy::change::{Change, Exclusion, Refusal};
 use policy::cooldown::{Cooldown, Trial};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
-use policy::lockout::lock_for;
+use policy::lockout::{is_recorded_only, lock_for};
 use policy::time::Millis;
 use policy::verdict::{CooldownRule, Reason, Verdict};
 
@@ -213,17 +213,20 @@ impl Connection {
         self.pass_on([Change { from: from.into(), to: to.into(), why: why.into(), at }]);
     }
 
-    /// The model is locked instead of the connection resting (core 5.4, decision 3b).
+    /// What the connection writes when the model is locked instead, or nobody rests (core 5.4, decision 3b).
     fn lock_instead(&self, settle: &Settle) -> Option<Verdict> {
         let Verdict::Failure(failure) = &settle.verdict else { return None };
+        let mut recorded = failure.clone();
+        recorded.cooldown = CooldownRule::Record;
+        if is_recorded_only(failure, &self.numbers.lockout) {
+            return Some(Verdict::Failure(recorded));
+        }
         if self.shared.lockouts.load(Ordering::Relaxed) >= MOST_LOCKOUTS {
             return None;
         }
         let (key, order) = lock_for(failure, &settle.model, &self.numbers.lockout)?;
         let connection = self.shared.id.clone();
         self.links.router.mailbox.post(Lock { connection, key, order });
-        let mut recorded = failure.clone();
-        recorded.cooldown = CooldownRule::Record;
         Some(Verdict::Failure(recorded))
     }
 

@@ -55,7 +55,6 @@ fn breaker(settings: &Settings, class: Class) -> BreakerSettings {
         reset_ms: numbers.reset_timeout_ms,
         ..BreakerSettings::for_class(class)
     }
-    .normalised()
 }
 
 fn numbers(
@@ -89,6 +88,7 @@ fn numbers(
         exponential: typed.use_exponential_backoff,
         class_base_ms: cooling.base_cooldown_ms,
         class_max_steps: cooling.max_backoff_steps,
+        per_model_quota: provider.per_model_quota,
         reset_after_ms: reset_ms,
     };
     ConnectionNumbers {

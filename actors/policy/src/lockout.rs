@@ -17,7 +17,7 @@ use crate::change::{Change, Exclusion, Refusal};
 use crate::time::{DAY, Millis, SECOND};
 
 pub use key::{LockKey, LockScope};
-pub use order::{LockOrder, LockReason, lock_for};
+pub use order::{LockOrder, LockReason, is_recorded_only, lock_for};
 pub use settings::LockoutSettings;
 
 /// The lock of one key on one connection.

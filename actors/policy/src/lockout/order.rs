@@ -88,7 +88,8 @@ pub fn lock_for(
     // A list lock takes a cooldown's place; without one there is none to take (decisions 8, 9).
     let cools = matches!(failure.cooldown, CooldownRule::Scaled | CooldownRule::Base | CooldownRule::Ladder);
     let blames_upstream = failure.breaker != BreakerMark::Ignored;
-    if failure.lock.is_none() && !(by_list && cools && blames_upstream) {
+    let by_gateway = settings.per_model_quota && is_of_one_model(failure.status);
+    if failure.lock.is_none() && !((by_list || by_gateway) && cools && blames_upstream) {
         return None;
     }
     let rule = failure.lock;
@@ -112,4 +113,14 @@ pub fn lock_for(
         by_list,
     };
     Some((key, order))
+}
+
+/// What a provider with a quota per model says about one model only (core P12, P14).
+fn is_of_one_model(status: u16) -> bool {
+    matches!(status, 402 | 403 | 404 | 429 | 501..=599)
+}
+
+/// A bare 500 of a provider with a quota per model is recorded and rests nobody (core P12, M20).
+pub fn is_recorded_only(failure: &Failure, settings: &LockoutSettings) -> bool {
+    settings.per_model_quota && failure.status == 500
 }

@@ -30,6 +30,8 @@ pub struct LockoutSettings {
     pub class_base_ms: Millis,
     /// Provider-driven: limit of the doubling.
     pub class_max_steps: u32,
+    /// The provider's quota belongs to one model, not to the account (core 5.2.3).
+    pub per_model_quota: bool,
     /// How long after a lock's end a failure still continues its count, ms (core 5.3.1).
     pub reset_after_ms: Millis,
 }
@@ -47,6 +49,7 @@ impl LockoutSettings {
             exponential: true,
             class_base_ms: cooldown.base_ms,
             class_max_steps: cooldown.max_steps,
+            per_model_quota: false,
             reset_after_ms: BreakerSettings::for_class(class).reset_ms,
         }
     }

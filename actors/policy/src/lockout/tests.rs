@@ -1,7 +1,10 @@
-//! Rows M of core 5.8 that need no families, and the ids. M4, M5, M17, M18 and M20 come with
-//! the families and the per-model gateways.
+//! Rows M of core 5.8 that need no families, and the ids. M4, M5 and M18 come with the
+//! families.
 
-use super::{LockKey, LockOrder, LockReason, LockScope, Lockout, LockoutSettings, LockoutSnapshot, lock_for};
+use super::{
+    LockKey, LockOrder, LockReason, LockScope, Lockout, LockoutSettings, LockoutSnapshot, is_recorded_only,
+    lock_for,
+};
 use crate::change::Exclusion;
 use crate::hint::{Hint, HintSource};
 use crate::ids::{Class, ConnectionId, ModelId};
@@ -197,6 +200,27 @@ fn m16_what_cools_the_connection_or_nobody_locks_nothing() {
     }
     let greedy = LockoutSettings { error_codes: vec![400, 529], ..on };
     assert_eq!(claim(&status(400), &greedy), None, "decision 8");
+}
+
+#[test]
+fn m17_m20_f16_a_quota_per_model_locks_the_model() {
+    let gateway = LockoutSettings { per_model_quota: true, ..LockoutSettings::for_class(Class::Apikey) };
+    for (row, code, reason) in [
+        ("M17", 429, LockReason::RateLimited),
+        ("F16", 402, LockReason::Credits),
+        ("P14", 403, LockReason::Forbidden),
+        ("P12", 503, LockReason::ServerError),
+    ] {
+        let (key, order) = claim(&status(code), &gateway).expect(row);
+        assert_eq!(order.reason, reason, "{row}");
+        let mut lockout = Lockout::new(key, gateway.clone());
+        lockout.record(&order, T0);
+        assert_eq!(left(&lockout, T0), 3_000, "{row}");
+    }
+    assert_eq!(claim(&status(500), &gateway), None, "M20");
+    assert!(is_recorded_only(&status(500), &gateway), "M20");
+    assert!(!is_recorded_only(&status(503), &gateway));
+    assert_eq!(claim(&status(401), &gateway), None, "a refused key is the account's affair");
 }
 
 #[test]

@@ -39,6 +39,11 @@ pub async fn run(running: Running) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Ends it as a signal would, for whoever runs it inside a process of their own.
+pub async fn stop(running: Running) {
+    drain(running.parts).await;
+}
+
 async fn drain(parts: Parts) {
     parts.gate.drain();
     let grace = **parts.reloader.grace.load();

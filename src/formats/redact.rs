@@ -8,12 +8,21 @@ const REDACTED: &[u8] = b"[redacted]";
 /// Characters kept of a body that is not JSON.
 const LONGEST_TEXT: usize = 300;
 
-/// The body without `secret`. Short secrets are left: they would match by chance.
-pub fn without(body: Bytes, secret: &str) -> Bytes {
+/// Secrets below this length are left: they would match by chance.
+const SHORTEST: usize = 8;
+
+/// `secret` stands in the text.
+pub fn holds(text: &[u8], secret: &str) -> bool {
     let secret = secret.as_bytes();
-    if secret.len() < 8 || !body.windows(secret.len()).any(|window| window == secret) {
+    secret.len() >= SHORTEST && text.windows(secret.len()).any(|window| window == secret)
+}
+
+/// The body without `secret`.
+pub fn without(body: Bytes, secret: &str) -> Bytes {
+    if !holds(&body, secret) {
         return body;
     }
+    let secret = secret.as_bytes();
     let mut clean = Vec::with_capacity(body.len());
     let mut rest = &body[..];
     while !rest.is_empty() {

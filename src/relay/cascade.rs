@@ -239,14 +239,14 @@ impl<'a> Run<'a> {
 
     async fn fault(&self, answer: Answer, endpoint: &Endpoint) -> Fault {
         let now = self.worker.tower.owners.clock.now();
-        let (status, headers) = (answer.status, answer.headers.clone());
+        let (status, mut headers) = (answer.status, answer.headers.clone());
         let hint = hint::from_headers(|name| headers.get(name).map(|value| value.as_bytes()), status, now);
         let read = tokio::time::timeout(ERROR_BODY_LIMIT, read_error(answer)).await;
-        let body = read.unwrap_or_default();
-        let body = match &endpoint.credential {
-            Some(secret) => redact::without(body, secret.expose()),
-            None => body,
-        };
+        let mut body = read.unwrap_or_default();
+        if let Some(secret) = &endpoint.credential {
+            body = redact::without(body, secret.expose());
+            headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
+        }
         Fault {
             signal: Signal { end: End::Status(status), hint },
             answer: Some(Kept { status, headers, body }),

@@ -121,6 +121,15 @@ impl Wire {
         socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)).unwrap();
     }
 
+    /// Reads the head of an interim reply and forgets it; its status line.
+    #[track_caller]
+    pub fn interim(&mut self) -> String {
+        self.read_until(|_| true);
+        let end = self.raw.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+        let head: Vec<u8> = self.raw.drain(..end + 4).collect();
+        String::from_utf8(head).unwrap().lines().next().unwrap().to_owned()
+    }
+
     /// Reads one whole reply, or as much of it as comes.
     #[track_caller]
     pub fn reply(&mut self) -> Reply {
@@ -134,7 +143,7 @@ impl Wire {
         let mut piece = vec![0; 1024 * 1024];
         loop {
             let (mut reply, complete) = parse(&self.raw);
-            reply.end = if complete { End::Complete } else { self.end };
+            reply.end = if complete && reply.status >= 200 { End::Complete } else { self.end };
             if reply.end != End::Open || (reply.status != 0 && wanted(&reply)) {
                 return reply;
             }

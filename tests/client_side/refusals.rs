@@ -1,0 +1,238 @@
+//! What is refused before anybody is asked, in the words of each dialect.
+
+use serde_json::json;
+
+use super::{CHAT, ROUTES};
+use crate::support::{End, Reply, Setup, Wire, World, post, request_bytes};
+
+fn refused(world: &World, path: &str, body: &[u8]) -> Reply {
+    let reply = post(world.address, path, "", body);
+    assert_eq!(reply.header("content-type"), Some("application/json"), "{}", reply.text());
+    let anthropic = path.contains("/messages");
+    let body = reply.json();
+    assert_eq!(body["type"] == "error", anthropic, "{path}: {body}");
+    assert!(body["error"]["message"].is_string() && body["error"]["type"].is_string(), "{path}: {body}");
+    reply
+}
+
+#[test]
+fn a_body_that_cannot_be_routed_is_refused_in_each_dialect() {
+    let world = Setup::new().provider("a", 1).start();
+    let rows: [(&[u8], &str, &str); 11] = [
+        (b"", "invalid_json", ""),
+        (b"{", "invalid_json", ""),
+        (b"not json", "invalid_json", ""),
+        (br#"{"model":"a/x"} trailing"#, "invalid_json", ""),
+        (br#"{"model":"a/x","model":"a/x"}"#, "invalid_json", ""),
+        (b"\xef\xbb\xbf{\"model\":\"a/x\"}", "invalid_json", ""),
+        (br#"["model"]"#, "invalid_request", "body"),
+        (br#"{"messages":[]}"#, "invalid_request", "model"),
+        (br#"{"model":7}"#, "invalid_request", "model"),
+        (br#"{"model":null}"#, "invalid_request", "model"),
+        (br#"{"model":"a/x","stream":"yes"}"#, "invalid_request", "stream"),
+    ];
+    for path in ROUTES {
+        for (body, code, param) in rows {
+            let reply = refused(&world, path, body);
+            reply.is_error(400, code);
+            assert_eq!(reply.json()["error"]["param"].as_str().unwrap_or_default(), param, "{path}");
+        }
+    }
+    assert_eq!(world.upstream("a").connections(), 0);
+}
+
+fn a_world_of_names() -> World {
+    let lists = |ids: &str| format!("format = \"openai\"\nmodels = [{ids}]");
+    Setup::new()
+        .provider_with("a", 1, &lists(r#"{ id = "shared" }, { id = "only-a" }"#))
+        .provider_with("b", 1, &lists(r#"{ id = "shared" }"#))
+        .provider_with("claude", 1, "format = \"anthropic\"")
+        .combo("nice", &["claude"])
+        .start()
+}
+
+#[test]
+fn a_model_that_names_no_one_target_is_refused() {
+    let world = a_world_of_names();
+    let rows = [
+        (CHAT, "nobody-knows", 404, "model_not_found"),
+        (CHAT, "nobody/x", 404, "model_not_found"),
+        (CHAT, "a/not-listed", 404, "model_not_found"),
+        (CHAT, "combo/nobody", 404, "model_not_found"),
+        (CHAT, "shared", 400, "ambiguous_model"),
+        (CHAT, "claude/x", 400, "format_not_supported"),
+        (CHAT, "nice", 400, "format_not_supported"),
+        ("/v1/messages", "a/shared", 400, "format_not_supported"),
+        ("/v1/responses", "a/shared", 400, "format_not_supported"),
+        ("/v1/messages/count_tokens", "a/shared", 400, "format_not_supported"),
+    ];
+    for (path, model, status, code) in rows {
+        let reply = refused(&world, path, json!({ "model": model }).to_string().as_bytes());
+        reply.is_error(status, code);
+        assert_eq!(reply.json()["error"]["param"], "model", "{model}");
+    }
+    let ambiguous = world.ask("shared").text();
+    assert!(ambiguous.contains("a/shared") && ambiguous.contains("b/shared"), "{ambiguous}");
+    for provider in ["a", "b", "claude"] {
+        assert_eq!(world.upstream(provider).asked(), 0);
+    }
+}
+
+#[test]
+fn a_model_is_found_by_each_of_its_names() {
+    let world = a_world_of_names();
+    world.ask("only-a").served_by("a");
+    world.ask("b/shared").served_by("b");
+    world.post("/v1/messages", json!({"model": "nice"})).served_by("claude");
+    world.post("/v1/messages", json!({"model": "combo/nice"})).served_by("claude");
+    world.post("/api/v1/messages", json!({"model": "claude/x"})).served_by("claude");
+}
+
+#[test]
+fn every_route_is_also_below_api() {
+    let world = Setup::new().provider("a", 1).start();
+    for path in ROUTES {
+        world.post(&format!("/api{path}"), json!({"model": "a/x"})).served_by("a");
+        let request = world.upstream("a").requests().pop().unwrap();
+        assert!(request.head.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{}", request.head);
+    }
+}
+
+#[test]
+fn models_lists_combos_and_listed_models() {
+    let world = a_world_of_names();
+    for prefix in ["/v1", "/api/v1"] {
+        let list = world.get(&format!("{prefix}/models"), "").json();
+        assert_eq!(list["object"], "list");
+        let ids: Vec<_> = list["data"].as_array().unwrap().iter().map(|model| model["id"].clone()).collect();
+        assert_eq!(ids, ["nice", "a/shared", "a/only-a", "b/shared"]);
+        let one = world.get(&format!("{prefix}/models/a/only-a"), "").json();
+        assert_eq!(
+            (&one["id"], &one["owned_by"], &one["object"]),
+            (&json!("a/only-a"), &json!("a"), &json!("model"))
+        );
+        let unknown = world.get(&format!("{prefix}/models/nobody"), "");
+        unknown.is_error(404, "model_not_found");
+        assert_eq!(unknown.json()["type"], json!(null));
+        let unknown = world.get(&format!("{prefix}/models/nobody"), "anthropic-version: 2023-06-01\r\n");
+        assert_eq!(unknown.json()["type"], "error");
+    }
+}
+
+#[test]
+fn an_unknown_route_is_told() {
+    let world = Setup::new().provider("a", 1).start();
+    world.get("/v1/nothing", "").is_error(404, "not_found");
+    world.post("/v2/chat/completions", json!({"model": "a/x"})).is_error(404, "not_found");
+}
+
+fn a_world_with_keys() -> World {
+    let keys = "[[keys]]\nname = \"laptop\"\nkey = \"laptop-key-0123456789\"\n\
+                [[keys]]\nname = \"operator\"\nkey = \"operator-key-0123456789\"\nscopes = [\"manage\"]";
+    Setup::new().server("require_api_key = true").provider("a", 1).section(keys).start()
+}
+
+#[test]
+fn a_required_key_is_required_on_every_route() {
+    let world = a_world_with_keys();
+    let wrong = [
+        "",
+        "authorization: Bearer wrong\r\n",
+        "authorization: Basic laptop-key-0123456789\r\n",
+        "authorization: Bearer wrong\r\nx-api-key: laptop-key-0123456789\r\n",
+        "x-api-key: wrong\r\n",
+        "authorization: Bearer operator-key-0123456789\r\n",
+        "authorization: Bearer admin-token-of-the-tests\r\n",
+    ];
+    for path in ROUTES {
+        for headers in wrong {
+            let reply = post(world.address, path, headers, br#"{"model":"a/x"}"#);
+            reply.is_error(401, "invalid_api_key");
+            assert_eq!(reply.json()["error"]["type"], "authentication_error", "{path}");
+        }
+    }
+    world.get("/v1/models", "").is_error(401, "invalid_api_key");
+    assert_eq!(world.upstream("a").asked(), 0);
+}
+
+#[test]
+fn decision_28_a_key_is_taken_as_bearer_or_x_api_key() {
+    let world = a_world_with_keys();
+    let right = [
+        "authorization: Bearer laptop-key-0123456789\r\n",
+        "Authorization: bearer laptop-key-0123456789\r\n",
+        "x-api-key: laptop-key-0123456789\r\n",
+        "X-Api-Key: laptop-key-0123456789\r\nanthropic-version: 2023-06-01\r\n",
+    ];
+    for headers in right {
+        post(world.address, CHAT, headers, br#"{"model":"a/x"}"#).served_by("a");
+        assert_eq!(world.get("/v1/models", headers).status, 200, "{headers}");
+    }
+}
+
+#[test]
+fn without_required_keys_an_unknown_one_is_anonymous() {
+    let world = Setup::new().provider("a", 1).start();
+    post(world.address, CHAT, "authorization: Bearer whatever\r\n", br#"{"model":"a/x"}"#).served_by("a");
+}
+
+#[test]
+fn a_key_may_use_its_own_connections_only() {
+    let key = "[[keys]]\nname = \"laptop\"\nkey = \"laptop-key-0123456789\"\nallowed_connections = [\"a-2\"]";
+    let world = Setup::new().provider("a", 2).provider("b", 1).section(key).start();
+    let headers = "x-api-key: laptop-key-0123456789\r\n";
+    let reply = post(world.address, CHAT, headers, br#"{"model":"a/x"}"#);
+    assert_eq!(reply.header("x-omniroute-selected-connection-id"), Some("a-2"));
+    post(world.address, CHAT, headers, br#"{"model":"b/x"}"#).is_error(403, "permission_denied");
+    assert_eq!(world.upstream("b").asked(), 0);
+}
+
+/// A body of so many bytes.
+fn body_of(length: usize) -> Vec<u8> {
+    let frame = r#"{"model":"a/x","x":""}"#.len();
+    format!(r#"{{"model":"a/x","x":"{}"}}"#, "y".repeat(length - frame)).into_bytes()
+}
+
+#[test]
+fn a_body_above_the_limit_is_413_in_each_dialect() {
+    let world = Setup::new().server("max_body = \"64KiB\"").provider("a", 1).start();
+    for path in ROUTES {
+        post(world.address, path, "", &body_of(65_536)).served_by("a");
+        refused(&world, path, &body_of(65_537)).is_error(413, "request_too_large");
+    }
+    assert_eq!(world.upstream("a").asked(), ROUTES.len());
+}
+
+#[test]
+fn a_chunked_body_above_the_limit_is_413() {
+    let world = Setup::new().server("max_body = \"64KiB\"").provider("a", 1).start();
+    let mut wire = Wire::open(world.address);
+    wire.send(b"POST /v1/chat/completions HTTP/1.1\r\nhost: s\r\ntransfer-encoding: chunked\r\n\r\n");
+    let body = body_of(70_000);
+    wire.send(&[format!("{:x}\r\n", body.len()).as_bytes(), &body, b"\r\n0\r\n\r\n"].concat());
+    wire.reply().is_error(413, "request_too_large");
+}
+
+#[test]
+fn a_client_that_sends_ten_megabytes_can_read_the_413() {
+    let world = Setup::new().server("max_body = \"64KiB\"").provider("a", 1).start();
+    for path in ROUTES {
+        let mut wire = Wire::open(world.address);
+        // Whether all of it was taken is the server's choice; that the answer can be read is not.
+        wire.try_send(&request_bytes("POST", path, "", &body_of(10 * 1024 * 1024)));
+        wire.reply().is_error(413, "request_too_large");
+    }
+}
+
+#[test]
+fn a_body_that_ends_early_is_nobody_s_request() {
+    let world = Setup::new().provider("a", 1).start();
+    let mut wire = Wire::open(world.address);
+    wire.send(
+        b"POST /v1/chat/completions HTTP/1.1\r\nhost: s\r\ncontent-length: 100\r\n\r\n{\"model\":\"a/x\"}",
+    );
+    wire.stream().shutdown(std::net::Shutdown::Write).unwrap();
+    assert_ne!(wire.reply().status, 200);
+    assert_eq!(world.upstream("a").asked(), 0);
+    assert_eq!(world.ask("a/x").end, End::Complete);
+}

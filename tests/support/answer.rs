@@ -28,6 +28,8 @@ pub(super) enum Step {
     Pause(Duration),
     /// Nothing until the gate opens.
     Until(Gate),
+    /// Nothing is even read until the gate opens.
+    Deaf(Gate),
     /// Nothing until the peer closes.
     Hang,
     /// The end with a FIN.
@@ -119,6 +121,18 @@ impl Answer {
         self.send("0\r\n\r\n")
     }
 
+    /// All of it, after a pause.
+    pub fn after(mut self, pause: Duration) -> Self {
+        self.steps.insert(0, Step::Pause(pause));
+        self
+    }
+
+    /// All of it, once the gate is open.
+    pub fn held_by(mut self, gate: &Gate) -> Self {
+        self.steps.insert(0, Step::Until(gate.clone()));
+        self
+    }
+
     /// A pause before what follows.
     pub fn pauses(mut self, pause: Duration) -> Self {
         self.steps.push(Step::Pause(pause));
@@ -128,6 +142,12 @@ impl Answer {
     /// What follows comes once the gate is open.
     pub fn until(mut self, gate: &Gate) -> Self {
         self.steps.push(Step::Until(gate.clone()));
+        self
+    }
+
+    /// Reads nothing until the gate is open.
+    pub fn deaf_until(mut self, gate: &Gate) -> Self {
+        self.steps.push(Step::Deaf(gate.clone()));
         self
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::answer::{Answer, Step};
+use super::answer::{Answer, Gate, Step};
 
 /// How often a waiting thread looks whether the test is over.
 const LOOK: Duration = Duration::from_millis(10);
@@ -267,6 +267,7 @@ impl Talk {
                     self.wait(|| started.elapsed() >= pause)
                 }
                 Step::Until(gate) => self.wait(|| gate.is_open()),
+                Step::Deaf(gate) => self.stand_still(&gate),
                 Step::Hang => self.wait(|| false),
                 Step::Close => return After::End,
                 Step::Reset => {
@@ -281,6 +282,13 @@ impl Talk {
             }
         }
         After::NextRequest
+    }
+
+    fn stand_still(&self, gate: &Gate) -> bool {
+        while !gate.is_open() && !self.shared.is_over() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        !self.shared.is_over()
     }
 
     /// Waits, and notices when the peer closes meanwhile.

@@ -225,6 +225,19 @@ fn a_client_that_sends_ten_megabytes_can_read_the_413() {
 }
 
 #[test]
+fn a_body_that_is_a_little_too_large_is_read_so_that_its_connection_lives_on() {
+    let world = Setup::new().server("max_body = \"64KiB\"").provider("a", 1).start();
+    let mut wire = Wire::open(world.address);
+    for _ in 0..3 {
+        wire.send(&request_bytes("POST", CHAT, "", &body_of(1024 * 1024)));
+        wire.reply().is_error(413, "request_too_large");
+        wire.forget();
+    }
+    wire.send(&request_bytes("POST", CHAT, "", &body_of(1024)));
+    wire.reply().served_by("a");
+}
+
+#[test]
 fn a_body_that_ends_early_is_nobody_s_request() {
     let world = Setup::new().provider("a", 1).start();
     let mut wire = Wire::open(world.address);

@@ -130,6 +130,11 @@ impl Wire {
         String::from_utf8(head).unwrap().lines().next().unwrap().to_owned()
     }
 
+    /// Forgets the reply that was read, for the next one on this connection.
+    pub fn forget(&mut self) {
+        self.raw.clear();
+    }
+
     /// Reads one whole reply, or as much of it as comes.
     #[track_caller]
     pub fn reply(&mut self) -> Reply {

@@ -19,6 +19,17 @@ fn a_single_failure_passes_unchanged_with_its_wait() {
 }
 
 #[test]
+fn the_last_answer_carries_the_smallest_wait() {
+    let waits = [9, 30, 20].map(|wait| format!("{JSON}retry-after: {wait}\r\n"));
+    let world = Setup::new().provider("a", 3).start();
+    world.upstream("a").answers_first(waits.map(|headers| Answer::sized(429, &headers, "{}")));
+    let reply = world.ask("a/x");
+    assert_eq!((reply.status, reply.header("retry-after")), (429, Some("9")));
+    let selected = reply.header("x-omniroute-selected-connection-id");
+    assert_eq!(selected, Some("a-3"), "the answer is the last one");
+}
+
+#[test]
 fn a_client_s_own_error_stops_the_request_and_costs_nobody() {
     for status in [400, 413, 415, 422] {
         let world = Setup::new().provider("a", 2).provider("b", 1).combo("m", &["a", "b"]).start();

@@ -60,6 +60,9 @@ enum Command {
         /// Where to listen.
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
         listen: SocketAddr,
+        /// Keep no log of requests: for benchmarks.
+        #[arg(long)]
+        no_log: bool,
     },
     /// Read the store of a stopped instance.
     Store {
@@ -97,7 +100,7 @@ pub fn main() -> ExitCode {
         Command::Reset { instance, provider, connection, model } => {
             client::reset(&config, &instance, provider.as_deref(), connection.as_deref(), model.as_deref())
         }
-        Command::DemoUpstream { listen } => commands::demo_upstream(listen),
+        Command::DemoUpstream { listen, no_log } => commands::demo_upstream(listen, !no_log),
         Command::Store { command: StoreCommand::Dump } => commands::store_dump(&config),
     }
 }

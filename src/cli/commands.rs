@@ -102,10 +102,10 @@ pub(super) fn settings(config: &Path) -> ExitCode {
 }
 
 /// `switchtower demo-upstream`.
-pub(super) fn demo_upstream(listen: SocketAddr) -> ExitCode {
+pub(super) fn demo_upstream(listen: SocketAddr, log: bool) -> ExitCode {
     telemetry::start_log();
     let served = actix_rt::System::new().block_on(async {
-        let demo = demo::bind(DemoSettings { listen, log: true, workers: 1 }).await?;
+        let demo = demo::bind(DemoSettings { listen, log, workers: 1 }).await?;
         let address = demo.address();
         let server = demo.server();
         let handle = server.handle();

@@ -3,6 +3,8 @@
 //! Every request that goes to it asks here first and reports here afterwards; what the
 //! outcome means to the provider or to one model is passed on from here.
 
+pub(crate) mod first;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,7 +17,7 @@ use policy::cooldown::{Cooldown, Trial};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lockout::{is_recorded_only, lock_for};
 use policy::time::Millis;
-use policy::verdict::{CooldownRule, Reason, Verdict};
+use policy::verdict::{CooldownRule, Verdict};
 
 use crate::blueprint::ConnectionNumbers;
 use crate::directory::{Links, Slots};
@@ -24,6 +26,8 @@ use crate::messages::{Announce, Barrier, ConnectionSnapshot, Owner, Publish, Sna
 use crate::provider::{Leave, ProviderShared, Record};
 use crate::router::family::{Decay, Lock};
 use crate::watch::{DeathWatch, End};
+
+use first::{is_held_by_credential, is_other_credential};
 
 /// Lockouts of one connection; beyond that the connection rests instead (contract 8, "Models").
 const MOST_LOCKOUTS: u32 = 1000;
@@ -167,18 +171,7 @@ impl Connection {
         watch: DeathWatch,
     ) -> Self {
         let draining = snapshot.as_ref().is_some_and(|stored| stored.draining);
-        let now = links.clock.now();
-        let cooldown = match snapshot {
-            Some(stored) => {
-                let changed = is_other_credential(&stored.fingerprint, &numbers.fingerprint);
-                let mut cooldown = Cooldown::restore(stored.cooldown, numbers.cooldown, now);
-                if changed && is_held_by_credential(&cooldown) {
-                    cooldown.clear(now);
-                }
-                cooldown
-            }
-            None => Cooldown::new(numbers.cooldown),
-        };
+        let cooldown = first::cooldown(&numbers, snapshot.as_ref(), links.clock.now());
         Self { shared, provider, cooldown, draining, leaving: false, numbers, links, watch }
     }
 
@@ -248,17 +241,6 @@ impl Connection {
             self.links.router.mailbox.post(Decay { connection, model, direct: settle.direct });
         }
     }
-}
-
-/// Decision 3c; an empty fingerprint is an unknown one.
-fn is_other_credential(before: &str, after: &str) -> bool {
-    !before.is_empty() && before != after
-}
-
-/// What keeps it resting is about its credential: another one may be better.
-fn is_held_by_credential(cooldown: &Cooldown) -> bool {
-    let error = cooldown.view().last_error;
-    error.is_some_and(|error| matches!(error.reason, Reason::AuthError | Reason::QuotaExhausted))
 }
 
 impl Actor for Connection {

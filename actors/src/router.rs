@@ -85,10 +85,11 @@ impl Router {
 impl Actor for Router {
     type Context = Context<Self>;
 
-    fn started(&mut self, ctx: &mut Self::Context) {
+    fn started(&mut self, _: &mut Self::Context) {
         self.spawn_missing();
         self.ask_all_to_publish();
-        self.fold(ctx);
+        // At once: a message to itself would come after questions that are already waiting.
+        self.share();
     }
 }
 

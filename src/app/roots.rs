@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use actix::Actor;
+use actix::{Actor, AsyncContext};
 use actix_rt::ArbiterHandle;
 use actors::router::family::Restored;
 use actors::router::{Router, Seed};
@@ -65,10 +65,12 @@ impl Nursery {
     fn spawn_router(&self, restored: Restored, deaths: &UnboundedSender<Root>) {
         let watch = self.watch(Root::Router, deaths);
         let seed = self.seed.clone();
-        let router = Router::start_in_arbiter(self.seed.placement.first(), move |_| {
+        Router::start_in_arbiter(self.seed.placement.first(), move |ctx| {
+            // Reachable before it spawns anybody: owners on other threads speak to it at once, and
+            // what is posted to nobody is lost.
+            seed.links.router.mailbox.install(ctx.address());
             Router::new(seed, restored, watch)
         });
-        self.seed.links.router.mailbox.install(router);
     }
 
     /// Starts both, and replaces them for as long as the process runs.

@@ -269,6 +269,9 @@ impl Router {
         if shared.mailbox.is_live() {
             return;
         }
+        // On the board before it speaks itself: the first pick must know who rests.
+        let view = connection::first::view(&numbers, snapshot.as_ref(), self.seed.links.clock.now());
+        self.board.connections.insert(id.clone(), Arc::new(view));
         let (links, watch, own) = (self.seed.links.clone(), self.watch(owner), (shared.clone(), provider));
         let home = self.seed.placement.home(id.as_str());
         shared.mailbox.install(Connection::start_in_arbiter(home, move |_| {

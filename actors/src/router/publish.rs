@@ -18,7 +18,7 @@ impl Handler<Fold> for Router {
 
     fn handle(&mut self, _: Fold, _: &mut Self::Context) {
         self.fold_due = false;
-        self.seed.links.router.board.store(Arc::new(self.board.clone()));
+        self.share();
     }
 }
 
@@ -56,6 +56,11 @@ fn put_lock(locks: &mut Vec<Arc<LockoutView>>, view: Arc<LockoutView>) {
 }
 
 impl Router {
+    /// Shows readers the board as it is.
+    pub(super) fn share(&self) {
+        self.seed.links.router.board.store(Arc::new(self.board.clone()));
+    }
+
     /// Takes an owner off the board.
     pub(super) fn forget(&mut self, owner: &Owner) {
         match owner {

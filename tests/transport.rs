@@ -19,6 +19,7 @@ const CHAT: &str = "/v1/chat/completions";
 const JSON: &str = "content-type: application/json\r\n";
 
 /// Does something with the socket of this process that connects these two.
+#[expect(unsafe_code, reason = "a socket of the process is found by its number")]
 fn with_socket<T>(local: Option<SocketAddr>, peer: SocketAddr, look: impl Fn(&SockRef<'_>) -> T) -> T {
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         let number = entry.file_name().to_str().unwrap().parse().unwrap();

@@ -148,7 +148,7 @@ fn serve(config: &Path, told: &std::sync::mpsc::Sender<SocketAddr>, stopped: one
     let loaded = load_with(config, &|_| None, &policy::strategy::names(), &app::builtin())
         .unwrap_or_else(|findings| panic!("{findings:#?}"));
     actix_rt::System::new().block_on(async {
-        let running = app::start(loaded.settings, config).await.unwrap();
+        let running = app::start(loaded, config).await.unwrap();
         told.send(running.address).unwrap();
         // The world's end drops the sender, which is as good as a word.
         let _ = stopped.await;

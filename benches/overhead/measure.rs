@@ -93,12 +93,7 @@ pub async fn measure(stage: &Stage, setup: &Setup, effort: &Effort) -> Vec<Figur
     all
 }
 
-async fn latency(
-    stage: &Stage,
-    setup: &Setup,
-    effort: &Effort,
-    all: &mut [Figures],
-) -> std::io::Result<()> {
+async fn latency(stage: &Stage, setup: &Setup, effort: &Effort, all: &mut [Figures]) -> std::io::Result<()> {
     let shot = |target: &Target| target.shot("steady", false, setup.body_bytes);
     let shots: Vec<Shot> = stage.targets.iter().map(shot).collect();
     let times = load::in_turn(&shots, effort.turns, effort.warm_up).await?;
@@ -126,7 +121,11 @@ async fn round(
     let cpu = target.cpu_seconds() - before;
     let seconds = closed.took.as_secs_f64();
     let answers = closed.answers as f64;
-    figures.rounds.push(Round { per_second: answers / seconds, cpu: cpu * 1e6 / answers, share: cpu / seconds });
+    figures.rounds.push(Round {
+        per_second: answers / seconds,
+        cpu: cpu * 1e6 / answers,
+        share: cpu / seconds,
+    });
     figures.loaded_mib = target.resident_mib();
     let model = format!("chunks-{CHUNKS}x{}", EVERY.as_millis());
     let stream = target.shot(&model, true, setup.body_bytes);

@@ -28,7 +28,12 @@ pub struct Process {
 /// Cores can be told apart: there are two, and `taskset` is there to say so.
 pub fn can_pin() -> bool {
     let two = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2);
-    two && Command::new("taskset").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    two && Command::new("taskset")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
 }
 
 /// Puts this process, and what it starts from now on, on the core of the load.

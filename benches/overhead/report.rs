@@ -76,7 +76,13 @@ fn budgets(all: &[Figures]) -> Vec<Budget> {
     vec![
         at_most("added latency, p50", 1.2, "x nginx", beside(|figures| figures.added_p50)),
         at_most("added latency, p99", 2.0, "x nginx", beside(|figures| figures.added_p99)),
-        Budget { what: "requests per second", limit: 0.55, floor: true, unit: "x nginx", measured: per_round() },
+        Budget {
+            what: "requests per second",
+            limit: 0.55,
+            floor: true,
+            unit: "x nginx",
+            measured: per_round(),
+        },
         at_most("CPU per request", 22.0, "µs", ours.map(|ours| ours.median(|round| round.cpu))),
         at_most("added delay of a chunk, p99", 1.1, "x nginx", delay()),
         at_most("memory idle", 20.0, "MiB", ours.map(|ours| ours.idle_mib)),

@@ -85,12 +85,16 @@ impl Stage {
         let (upstream, up) = Process::start(LOAD_CORE, &program, &listen)?;
         let mut notes = Vec::new();
         if !can_pin() {
-            notes.push("not pinned (two cores and `taskset` are needed): the load shares the proxy's core".into());
+            notes.push(
+                "not pinned (two cores and `taskset` are needed): the load shares the proxy's core".into(),
+            );
         }
         let mut targets = vec![Target { name: "direct", process: None, address: up, prefix: "" }];
         match nginx(&folder.0, up) {
             Ok(Some(nginx)) => targets.push(nginx),
-            Ok(None) => notes.push("nginx is not installed: no comparison, its budgets are not judged".into()),
+            Ok(None) => {
+                notes.push("nginx is not installed: no comparison, its budgets are not judged".into())
+            }
             Err(error) => notes.push(format!("nginx does not start ({error}): no comparison")),
         }
         targets.push(switchtower(&folder.0, &program, up)?);

@@ -69,8 +69,9 @@ fn budgets(all: &[Figures]) -> Vec<Budget> {
         Some(median(&pairs.map(|(ours, nginx)| ours.per_second / nginx.per_second).collect::<Vec<_>>()))
     };
     let delay = || {
-        let added = |figures: &Figures| median(&figures.late_p99_ms) - median(&direct?.late_p99_ms).min(0.0);
-        None::<f64>
+        let base = median(&direct?.late_p99_ms);
+        let added = |figures: &Figures| median(&figures.late_p99_ms) - base;
+        Some(added(ours?) / added(nginx?))
     };
     let at_most = |what, limit, unit, measured| Budget { what, limit, floor: false, unit, measured };
     vec![

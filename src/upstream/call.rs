@@ -200,8 +200,10 @@ impl Answer {
         let framed = expected.is_some() || response.headers().contains_key(TRANSFER_ENCODING);
         let old = response.version() < Version::HTTP_11;
         let status = response.status().as_u16();
-        // The client drops a body that is neither sized nor chunked without a word.
-        if !framed && !old && response.version() == Version::HTTP_11 && !matches!(status, 204 | 304) {
+        // The client drops a body that is neither sized nor chunked without a word. An error is worth
+        // its status and its stated wait all the same.
+        let good = (200..300).contains(&status) && status != 204;
+        if !framed && good && response.version() == Version::HTTP_11 {
             return Err(Transport::BadAnswer);
         }
         let headers = response.headers().clone();

@@ -19,6 +19,19 @@ fn a_single_failure_passes_unchanged_with_its_wait() {
 }
 
 #[test]
+fn an_error_that_ends_with_its_connection_keeps_its_status_and_wait() {
+    for (status, counted) in [(429, 0), (503, 1)] {
+        let world = Setup::new().provider("a", 1).start();
+        let head = format!("HTTP/1.1 {status} Status\r\n{JSON}retry-after: 7\r\nconnection: close\r\n\r\n");
+        world.upstream("a").answers(Answer::raw(format!("{head}{{}}")).closes());
+        let reply = world.ask("a/x");
+        assert_eq!((reply.status, reply.header("retry-after")), (status, Some("7")), "{}", reply.text());
+        assert_eq!(world.failures("a"), counted, "{status}");
+        assert_eq!(world.derived("connection", "a-1")["statedWaitMs"], 7_000, "{status}");
+    }
+}
+
+#[test]
 fn the_last_answer_carries_the_smallest_wait() {
     let waits = [9, 30, 20].map(|wait| format!("{JSON}retry-after: {wait}\r\n"));
     let world = Setup::new().provider("a", 3).start();

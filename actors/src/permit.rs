@@ -63,24 +63,20 @@ impl Owners {
             None => Some(provider.mailbox.ask(Admit).await.map_err(refusal)??),
         };
         let slot = connection.mailbox.ask(Acquire { others }).await.map_err(refusal)??;
-        let grant = self.still_open(&provider, target, probe.as_ref())?;
+        let grant = self.still_open(&provider, probe.as_ref())?;
         let sent_at = self.clock.now();
         Ok(Permit { slot, probe, grant, connection, provider, target: target.clone(), sent_at })
     }
 
     /// The last look before dialling: a breaker that tripped since the plan refuses.
-    fn still_open(
-        &self,
-        provider: &ProviderShared,
-        target: &Planned,
-        probe: Option<&Probe>,
-    ) -> Result<Grant, Refusal> {
+    fn still_open(&self, provider: &ProviderShared, probe: Option<&Probe>) -> Result<Grant, Refusal> {
         if let Some(probe) = probe {
             return Ok(probe.grant());
         }
         let view = provider.view.load();
         match view.admission(self.clock.now()) {
-            Admission::Free => Ok(target.grant.unwrap_or_else(|| view.grant())),
+            // Not the plan's: a router that is just being replaced does not know the generation yet.
+            Admission::Free => Ok(view.grant()),
             Admission::Ask => Err(Refusal { why: Exclusion::CircuitOpen, retry_at: None }),
             Admission::Refused(refusal) => Err(refusal),
         }

@@ -4,10 +4,11 @@
 //! The bound of the actor runtime does not hold (`send` and a fresh clone's
 //! `try_send` go past it), so every message carries a guard that is counted until it
 //! is handled or dropped, and a full mailbox refuses at once. Orders that must not be
-//! lost are posted past the bound: their number is bounded by permits.
+//! lost are posted past the bound: their number is bounded by permits. What is posted while
+//! an owner is being replaced waits here for the next one.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use actix::dev::ToEnvelope;
@@ -119,9 +120,13 @@ pub enum Unanswered {
     Gone,
 }
 
+/// A letter that waits for the next owner.
+type Held<A> = Box<dyn FnOnce(&Addr<A>) + Send>;
+
 /// A mailbox that stays when its owner is replaced.
 pub struct Mailbox<A: Actor> {
     addr: OnceLock<ArcSwap<Addr<A>>>,
+    held: Mutex<Vec<Held<A>>>,
     gauge: Arc<Gauge>,
     replaced: Notify,
     closed: AtomicBool,
@@ -132,6 +137,7 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
     pub fn new(capacity: usize) -> Self {
         Self {
             addr: OnceLock::new(),
+            held: Mutex::default(),
             gauge: Gauge::new(capacity),
             replaced: Notify::new(),
             closed: AtomicBool::new(false),
@@ -146,14 +152,26 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
     /// Puts a new owner behind the mailbox and wakes who waits for one.
     pub fn install(&self, addr: Addr<A>) {
         let addr = Arc::new(addr);
+        let mut held = self.held();
+        for letter in held.drain(..) {
+            letter(&addr);
+        }
         self.addr.get_or_init(|| ArcSwap::new(addr.clone())).store(addr);
+        drop(held);
         self.replaced.notify_waiters();
     }
 
     /// No owner will come any more: whoever waits gives up.
     pub fn close(&self) {
+        let mut held = self.held();
         self.closed.store(true, Ordering::Relaxed);
+        held.clear();
+        drop(held);
         self.replaced.notify_waiters();
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Held<A>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether an owner is behind the mailbox.
@@ -202,6 +220,7 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
     }
 
     /// Posts past the bound: for orders whose number is bounded elsewhere and that must not be lost.
+    /// Without an owner the letter waits for the next one, unless none will come.
     pub fn post<M>(&self, body: M)
     where
         M: Message + Send + 'static,
@@ -209,8 +228,16 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
         A: Handler<Letter<M>>,
         Context<A>: ToEnvelope<A, Letter<M>>,
     {
-        if let Some(addr) = self.addr.get() {
-            addr.load().do_send(Letter::past_bound(body, &self.gauge));
+        let letter = Letter::past_bound(body, &self.gauge);
+        if let Some(addr) = self.addr.get().map(ArcSwap::load).filter(|addr| addr.connected()) {
+            return addr.do_send(letter);
+        }
+        let mut held = self.held();
+        // An owner may have come between the look and the lock.
+        match self.addr.get().map(ArcSwap::load).filter(|addr| addr.connected()) {
+            Some(addr) => addr.do_send(letter),
+            None if self.closed.load(Ordering::Relaxed) => {}
+            None => held.push(Box::new(move |addr| addr.do_send(letter))),
         }
     }
 }

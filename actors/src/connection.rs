@@ -6,10 +6,9 @@
 pub(crate) mod first;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
+use actix::{Actor, AsyncContext, Context, Handler, Message};
 use policy::board::ConnectionView;
 use policy::breaker::{Grant, Outcome};
 use policy::change::{Change, Exclusion, Refusal};
@@ -25,15 +24,12 @@ use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, ConnectionSnapshot, Owner, Publish, Snapshot, View};
 use crate::provider::{Leave, ProviderShared, Record};
 use crate::router::family::{Decay, Lock};
-use crate::watch::{DeathWatch, End};
+use crate::watch::{DeathWatch, End, stop_when_heard};
 
 use first::{is_held_by_credential, is_other_credential};
 
 /// Lockouts of one connection; beyond that the connection rests instead (contract 8, "Models").
 const MOST_LOCKOUTS: u32 = 1000;
-
-/// How often a removed connection looks whether its last permit has returned.
-const LOOK_FOR_LAST_PERMIT: Duration = Duration::from_millis(100);
 
 /// What stays of a connection when its actor is replaced.
 pub struct ConnectionShared {
@@ -45,6 +41,8 @@ pub struct ConnectionShared {
     pub mailbox: Mailbox<Connection>,
     /// Its slots.
     pub slots: Slots,
+    /// It was removed: it ends when the last permit is back (contract 1).
+    pub leaving: AtomicBool,
     /// Models barred on it now.
     pub lockouts: AtomicU32,
     /// Replacements since the process started.
@@ -71,6 +69,9 @@ impl Drop for Slot {
         self.connection.slots.give_back();
         if !self.spoken && self.trial.lone {
             self.connection.mailbox.post(Abandon { trial: self.trial });
+        }
+        if self.connection.leaving.load(Ordering::SeqCst) {
+            self.connection.mailbox.post(Leave(End::Retired));
         }
     }
 }
@@ -140,8 +141,6 @@ pub struct Connection {
     provider: Arc<ProviderShared>,
     cooldown: Cooldown,
     draining: bool,
-    /// Its entity was removed; it ends when its last permit has returned.
-    leaving: bool,
     numbers: ConnectionNumbers,
     links: Links,
     watch: DeathWatch,
@@ -172,7 +171,7 @@ impl Connection {
     ) -> Self {
         let draining = snapshot.as_ref().is_some_and(|stored| stored.draining);
         let cooldown = first::cooldown(&numbers, snapshot.as_ref(), links.clock.now());
-        Self { shared, provider, cooldown, draining, leaving: false, numbers, links, watch }
+        Self { shared, provider, cooldown, draining, numbers, links, watch }
     }
 
     fn owner(&self) -> Owner {
@@ -264,7 +263,10 @@ impl Handler<Acquire> for Connection {
     type Result = Result<Slot, Refusal>;
 
     fn handle(&mut self, acquire: Acquire, _: &mut Self::Context) -> Self::Result {
-        if self.draining || self.leaving {
+        if self.shared.leaving.load(Ordering::SeqCst) {
+            return Err(Refusal { why: Exclusion::Unavailable, retry_at: None });
+        }
+        if self.draining {
             return Err(Refusal { why: Exclusion::Draining, retry_at: None });
         }
         let now = self.links.clock.now();
@@ -335,6 +337,7 @@ impl Handler<Configure> for Connection {
     type Result = ();
 
     fn handle(&mut self, Configure(numbers): Configure, ctx: &mut Self::Context) {
+        self.shared.leaving.store(false, Ordering::SeqCst);
         self.shared.slots.set_cap(numbers.max_concurrent);
         let changed = is_other_credential(&self.numbers.fingerprint, &numbers.fingerprint);
         if changed && is_held_by_credential(&self.cooldown) {
@@ -365,16 +368,14 @@ impl Handler<Leave> for Connection {
     type Result = ();
 
     fn handle(&mut self, Leave(end): Leave, ctx: &mut Self::Context) {
-        self.watch.expect(end);
-        if end != End::Retired || self.shared.slots.in_flight() == 0 {
-            ctx.stop();
-        } else if !std::mem::replace(&mut self.leaving, true) {
-            ctx.run_interval(LOOK_FOR_LAST_PERMIT, |owner, ctx| {
-                if owner.shared.slots.in_flight() == 0 {
-                    ctx.stop();
-                }
-            });
+        if end == End::Retired {
+            // Written before the count is read, as a slot gives its count back before it reads this.
+            self.shared.leaving.store(true, Ordering::SeqCst);
+            if self.shared.slots.in_flight() > 0 {
+                return;
+            }
         }
+        stop_when_heard(ctx, move |owner: &mut Self| owner.watch.expect(end));
     }
 }
 

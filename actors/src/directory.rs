@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use arc_swap::ArcSwap;
 use policy::board::Board;
@@ -85,7 +85,7 @@ impl Slots {
 
     /// Requests in flight.
     pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Relaxed)
+        self.in_flight.load(Ordering::SeqCst)
     }
 
     /// The cap; 0: none.
@@ -110,7 +110,7 @@ impl Slots {
     }
 
     pub(crate) fn give_back(&self) {
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -123,6 +123,9 @@ pub struct Directory {
     providers: Shelf<ProviderId, ProviderShared>,
     connections: Shelf<ConnectionId, ConnectionShared>,
     lockouts: Shelf<(ConnectionId, LockKey), LockoutShared>,
+    /// What a successor of each owner starts from. Only the router writes it; it stays when the
+    /// router is replaced, for owners may die together with it.
+    snapshots: Mutex<HashMap<Owner, Snapshot>>,
 }
 
 fn find<K, V, Q>(shelf: &Shelf<K, V>, key: &Q) -> Option<Arc<V>>
@@ -209,6 +212,10 @@ impl Directory {
         key: &LockKey,
     ) -> Option<Arc<LockoutShared>> {
         take(&self.lockouts, &(connection.clone(), key.clone()))
+    }
+
+    pub(crate) fn snapshots(&self) -> MutexGuard<'_, HashMap<Owner, Snapshot>> {
+        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the mailbox bounds at once.

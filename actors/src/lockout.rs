@@ -14,7 +14,7 @@ use crate::directory::Links;
 use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, Owner, Publish, Snapshot, View};
 use crate::provider::Leave;
-use crate::watch::{DeathWatch, End};
+use crate::watch::{DeathWatch, End, stop_when_heard};
 
 /// What stays of a lockout when its actor is replaced.
 pub struct LockoutShared {
@@ -176,8 +176,7 @@ impl Handler<Leave> for Lockout {
     type Result = ();
 
     fn handle(&mut self, Leave(end): Leave, ctx: &mut Self::Context) {
-        self.watch.expect(end);
-        ctx.stop();
+        stop_when_heard(ctx, move |owner: &mut Self| owner.watch.expect(end));
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message, SpawnHandle};
+use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle};
 use arc_swap::ArcSwap;
 use policy::breaker::{Breaker, BreakerSettings, BreakerSnapshot, BreakerView, Grant, Outcome};
 use policy::change::{Change, Refusal};
@@ -17,7 +17,7 @@ use policy::time::Millis;
 use crate::directory::Links;
 use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, Owner, Publish, Snapshot, View};
-use crate::watch::{DeathWatch, End};
+use crate::watch::{DeathWatch, End, stop_when_heard};
 
 /// What stays of a provider when its actor is replaced.
 pub struct ProviderShared {
@@ -269,8 +269,7 @@ impl Handler<Leave> for Provider {
     type Result = ();
 
     fn handle(&mut self, Leave(end): Leave, ctx: &mut Self::Context) {
-        self.watch.expect(end);
-        ctx.stop();
+        stop_when_heard(ctx, move |owner: &mut Self| owner.watch.expect(end));
     }
 }
 

@@ -11,7 +11,7 @@ mod publish;
 
 use std::sync::Arc;
 
-use actix::{Actor, ActorContext, AsyncContext, Context, Handler};
+use actix::{Actor, AsyncContext, Context, Handler};
 use policy::board::Board;
 
 use crate::blueprint::{Blueprint, Placement};
@@ -19,7 +19,7 @@ use crate::directory::{Directory, Links};
 use crate::mailbox::opens_letters;
 use crate::messages::{Barrier, Publish};
 use crate::provider::Leave;
-use crate::watch::DeathWatch;
+use crate::watch::{DeathWatch, stop_when_heard};
 
 use family::Family;
 use memory::RoutingMemory;
@@ -74,7 +74,7 @@ impl Router {
             board: Board::default(),
             fold_due: false,
             memory: RoutingMemory::default(),
-            family: Family::new(restored),
+            family: Family::new(restored, &seed.directory),
             dice,
             seed,
             watch,
@@ -112,8 +112,7 @@ impl Handler<Leave> for Router {
     type Result = ();
 
     fn handle(&mut self, Leave(end): Leave, ctx: &mut Self::Context) {
-        self.watch.expect(end);
-        ctx.stop();
+        stop_when_heard(ctx, move |router: &mut Self| router.watch.expect(end));
     }
 }
 

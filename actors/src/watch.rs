@@ -6,6 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use actix::fut::{ActorFutureExt, ready};
+use actix::{Actor, ActorContext, AsyncContext, Context};
+
 /// Switches all death watches off: at shutdown every owner is dropped on purpose.
 #[derive(Clone, Debug)]
 pub struct Living(Arc<AtomicBool>);
@@ -69,4 +72,17 @@ impl Drop for DeathWatch {
             tell(self.end);
         }
     }
+}
+
+/// Ends an actor behind everything that waits in its mailbox, so that an order to leave loses no
+/// verdict. `last` is its last deed.
+pub(crate) fn stop_when_heard<A>(ctx: &mut Context<A>, last: impl FnOnce(&mut A) + 'static)
+where
+    A: Actor<Context = Context<A>>,
+{
+    // What is spawned is polled once the mailbox is empty.
+    ctx.spawn(ready(()).map(|(), owner: &mut A, ctx: &mut Context<A>| {
+        last(owner);
+        ctx.stop();
+    }));
 }

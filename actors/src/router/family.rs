@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
@@ -16,7 +16,7 @@ use policy::time::Millis;
 use super::Router;
 use crate::blueprint::Blueprint;
 use crate::connection::{self, Connection, ConnectionShared};
-use crate::directory::Slots;
+use crate::directory::{Directory, Slots};
 use crate::lockout::{Fail, Lockout, LockoutShared, Succeed};
 use crate::mailbox::Mailbox;
 use crate::messages::{Announce, ConnectionSnapshot, Owner, Snapshot};
@@ -99,13 +99,13 @@ struct Crashes {
 /// What the parent knows of its owners.
 #[derive(Debug, Default)]
 pub(super) struct Family {
-    snapshots: HashMap<Owner, Snapshot>,
     crashes: HashMap<Owner, Crashes>,
     first_lockouts: Vec<(ConnectionId, LockoutSnapshot)>,
 }
 
 impl Family {
-    pub(super) fn new(restored: Restored) -> Self {
+    /// What was restored goes to the directory, under what is known there already.
+    pub(super) fn new(restored: Restored, directory: &Directory) -> Self {
         let breakers = restored
             .breakers
             .into_iter()
@@ -114,20 +114,11 @@ impl Family {
             .connections
             .into_iter()
             .map(|(id, stored)| (Owner::Connection(id), Snapshot::Connection(stored)));
-        Self {
-            snapshots: breakers.chain(connections).collect(),
-            crashes: HashMap::new(),
-            first_lockouts: restored.lockouts,
+        let mut snapshots = directory.snapshots();
+        for (owner, stored) in breakers.chain(connections) {
+            snapshots.entry(owner).or_insert(stored);
         }
-    }
-
-    /// Keeps what a successor starts from; false when the owner is no member (any more).
-    pub(super) fn remembers(&mut self, owner: &Owner, snapshot: Snapshot) -> bool {
-        match self.snapshots.get_mut(owner) {
-            Some(kept) => *kept = snapshot,
-            None => return false,
-        }
-        true
+        Self { crashes: HashMap::new(), first_lockouts: restored.lockouts }
     }
 
     /// The pause before the next life: none for a first crash, then 100 ms doubling to 30 s.
@@ -144,6 +135,23 @@ impl Family {
 }
 
 impl Router {
+    /// Keeps what a successor starts from; false when the owner is no member (any more).
+    pub(super) fn remembers(&self, owner: &Owner, snapshot: Snapshot) -> bool {
+        match self.seed.directory.snapshots().get_mut(owner) {
+            Some(kept) => *kept = snapshot,
+            None => return false,
+        }
+        true
+    }
+
+    fn snapshot(&self, owner: &Owner) -> Option<Snapshot> {
+        self.seed.directory.snapshots().get(owner).cloned()
+    }
+
+    fn keep(&self, owner: &Owner, snapshot: Snapshot) {
+        self.seed.directory.snapshots().insert(owner.clone(), snapshot);
+    }
+
     /// Spawns every configured owner that is not there.
     pub(super) fn spawn_missing(&mut self) {
         let blueprint = self.seed.blueprint.load_full();
@@ -173,7 +181,7 @@ impl Router {
     fn drop_strangers(&mut self, blueprint: &Blueprint) {
         let directory = self.seed.directory.clone();
         let store = self.seed.links.store.clone();
-        self.family.snapshots.retain(|owner, _| {
+        directory.snapshots().retain(|owner, _| {
             let known = match owner {
                 // An owner that is still leaving is dropped when it has left.
                 Owner::Provider(id) => {
@@ -200,9 +208,6 @@ impl Router {
             shared.mailbox.post(Announce);
         }
         for shared in self.seed.directory.lockouts() {
-            let owner = Owner::Lockout(shared.connection.clone(), shared.key.clone());
-            let rule = Rule::new(shared.key.clone(), self.lockout_settings(&shared.connection));
-            self.family.snapshots.entry(owner).or_insert_with(|| Snapshot::Lockout(rule.snapshot()));
             shared.mailbox.post(Announce);
         }
     }
@@ -226,14 +231,14 @@ impl Router {
         });
         let owner = Owner::Provider(id.clone());
         let now = self.seed.links.clock.now();
-        let breaker = match self.family.snapshots.get(&owner) {
-            Some(Snapshot::Breaker(stored)) => Breaker::restore(stored.clone(), settings, now),
-            _ => Breaker::new(settings),
-        };
-        self.family.snapshots.insert(owner.clone(), Snapshot::Breaker(breaker.snapshot()));
         if shared.mailbox.is_live() {
             return;
         }
+        let breaker = match self.snapshot(&owner) {
+            Some(Snapshot::Breaker(stored)) => Breaker::restore(stored, settings, now),
+            _ => Breaker::new(settings),
+        };
+        self.keep(&owner, Snapshot::Breaker(breaker.snapshot()));
         shared.view.store(Arc::new(breaker.view()));
         self.board.providers.insert(id.clone(), Arc::new(breaker.view()));
         let (links, watch, own) = (self.seed.links.clone(), self.watch(owner), shared.clone());
@@ -254,21 +259,20 @@ impl Router {
                 provider: numbers.provider.clone(),
                 mailbox: Mailbox::new(blueprint.mailbox.connection),
                 slots: Slots::new(numbers.max_concurrent),
+                leaving: AtomicBool::new(false),
                 lockouts: AtomicU32::new(0),
                 restarts: AtomicU64::new(0),
             })
         });
         let owner = Owner::Connection(id.clone());
-        let snapshot = match self.family.snapshots.get(&owner) {
-            Some(Snapshot::Connection(stored)) => Some(stored.clone()),
-            _ => None,
-        };
-        self.family
-            .snapshots
-            .insert(owner.clone(), Snapshot::Connection(snapshot.clone().unwrap_or_default()));
         if shared.mailbox.is_live() {
             return;
         }
+        let snapshot = match self.snapshot(&owner) {
+            Some(Snapshot::Connection(stored)) => Some(stored),
+            _ => None,
+        };
+        self.keep(&owner, Snapshot::Connection(snapshot.clone().unwrap_or_default()));
         // On the board before it speaks itself: the first pick must know who rests.
         let view = connection::first::view(&numbers, snapshot.as_ref(), self.seed.links.clock.now());
         self.board.connections.insert(id.clone(), Arc::new(view));
@@ -304,7 +308,7 @@ impl Router {
                 restarts: AtomicU64::new(0),
             })
         });
-        self.family.snapshots.insert(owner.clone(), Snapshot::Lockout(rule.snapshot()));
+        self.keep(&owner, Snapshot::Lockout(rule.snapshot()));
         if view.failures > 0 {
             self.board.lockouts.entry(connection.clone()).or_default().push(Arc::new(view));
         }
@@ -319,14 +323,21 @@ impl Router {
     fn respawn(&mut self, owner: &Owner) {
         let blueprint = self.seed.blueprint.load_full();
         match owner {
-            Owner::Provider(id) => self.spawn_provider(id, &blueprint),
-            Owner::Connection(id) => self.spawn_connection(id, &blueprint),
-            Owner::Lockout(connection, _) => {
+            Owner::Provider(id) if blueprint.providers.contains_key(id) => {
+                self.spawn_provider(id, &blueprint);
+            }
+            Owner::Connection(id) if blueprint.connections.contains_key(id) => {
+                self.spawn_connection(id, &blueprint);
+            }
+            // Removed during the pause of a crash loop: nobody is left to be told to leave.
+            Owner::Provider(_) | Owner::Connection(_) => self.remove(owner),
+            Owner::Lockout(connection, key) => {
+                let directory = &self.seed.directory;
                 let now = self.seed.links.clock.now();
-                let stored = match self.family.snapshots.get(owner) {
-                    Some(Snapshot::Lockout(stored)) => stored.clone(),
-                    _ => return,
-                };
+                if directory.lockout(connection, key).is_some_and(|shared| shared.mailbox.is_live()) {
+                    return;
+                }
+                let Some(Snapshot::Lockout(stored)) = self.snapshot(owner) else { return };
                 self.forget(owner);
                 match Rule::restore(stored, self.lockout_settings(connection), now) {
                     Some(rule) => self.spawn_lockout(connection, rule),
@@ -357,7 +368,7 @@ impl Router {
     /// An entity that is gone: off the board, out of the directory, nobody waits for it.
     fn remove(&mut self, owner: &Owner) {
         let directory = self.seed.directory.clone();
-        if self.family.snapshots.remove(owner).is_some() {
+        if directory.snapshots().remove(owner).is_some() {
             self.seed.links.store.save(owner.clone(), None);
         }
         self.family.crashes.remove(owner);
@@ -413,7 +424,11 @@ impl Handler<Died> for Router {
     fn handle(&mut self, died: Died, ctx: &mut Self::Context) {
         let owner = died.owner;
         match died.end {
-            End::Retired => self.remove(&owner),
+            End::Retired => {
+                self.remove(&owner);
+                // It may have been configured again, or elsewhere, while it left.
+                self.respawn(&owner);
+            }
             End::Restarted => {
                 self.count_restart(&owner);
                 self.respawn(&owner);

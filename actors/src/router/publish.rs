@@ -27,7 +27,7 @@ impl Handler<Publish> for Router {
 
     fn handle(&mut self, news: Publish, ctx: &mut Self::Context) {
         // An owner that was removed meanwhile may still have spoken.
-        if !self.family.remembers(&news.owner, news.snapshot) {
+        if !self.remembers(&news.owner, news.snapshot) {
             return;
         }
         match (news.owner, news.view) {

@@ -23,4 +23,6 @@ pub mod messages;
 pub mod permit;
 pub mod provider;
 pub mod router;
+#[cfg(feature = "test-hooks")]
+pub mod testing;
 pub mod watch;

@@ -208,18 +208,21 @@ impl Connection {
     /// What the connection writes when the model is locked instead, or nobody rests (core 5.4, decision 3b).
     fn lock_instead(&self, settle: &Settle) -> Option<Verdict> {
         let Verdict::Failure(failure) = &settle.verdict else { return None };
-        let mut recorded = failure.clone();
-        recorded.cooldown = CooldownRule::Record;
+        let mut instead = failure.clone();
+        instead.cooldown = CooldownRule::Record;
         if is_recorded_only(failure, &self.numbers.lockout) {
-            return Some(Verdict::Failure(recorded));
-        }
-        if self.shared.lockouts.load(Ordering::Relaxed) >= MOST_LOCKOUTS {
-            return None;
+            return Some(Verdict::Failure(instead));
         }
         let (key, order) = lock_for(failure, &settle.model, &self.numbers.lockout)?;
+        if self.shared.lockouts.load(Ordering::Relaxed) >= MOST_LOCKOUTS {
+            // What only locks (a 404) has no cooldown of its own: the base of the class.
+            let none = matches!(failure.cooldown, CooldownRule::Nothing | CooldownRule::Record);
+            instead.cooldown = if none { CooldownRule::Base } else { failure.cooldown };
+            return Some(Verdict::Failure(instead));
+        }
         let connection = self.shared.id.clone();
         self.links.router.mailbox.post(Lock { connection, key, order });
-        Some(Verdict::Failure(recorded))
+        Some(Verdict::Failure(instead))
     }
 
     fn tell_provider(&self, settle: &Settle) {

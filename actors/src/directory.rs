@@ -55,6 +55,8 @@ pub struct RouterShared {
     pub mailbox: Mailbox<Router>,
     /// The board as last shared.
     pub board: ArcSwap<Board>,
+    /// How often it was shared.
+    pub shares: AtomicU64,
     /// Replacements since the process started.
     pub restarts: AtomicU64,
 }
@@ -65,6 +67,7 @@ impl RouterShared {
         Self {
             mailbox: Mailbox::new(capacity),
             board: ArcSwap::from_pointee(Board::default()),
+            shares: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
         }
     }

@@ -1,6 +1,7 @@
 //! Folding what owners publish into the board, and sharing the board with readers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use actix::{Handler, Message};
 use policy::lockout::LockoutView;
@@ -58,6 +59,7 @@ fn put_lock(locks: &mut Vec<Arc<LockoutView>>, view: Arc<LockoutView>) {
 impl Router {
     /// Shows readers the board as it is.
     pub(super) fn share(&self) {
+        self.seed.links.router.shares.fetch_add(1, Ordering::Relaxed);
         self.seed.links.router.board.store(Arc::new(self.board.clone()));
     }
 

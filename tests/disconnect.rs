@@ -15,7 +15,9 @@ const CHAT: &str = "/v1/chat/completions";
 const SOON: Duration = Duration::from_secs(2);
 
 /// How a client leaves.
-const WAYS: [(&str, fn(Wire)); 2] = [("closes", drop::<Wire>), ("resets", Wire::reset)];
+type Leave = fn(Wire);
+
+const WAYS: [(&str, Leave); 2] = [("closes", drop::<Wire>), ("resets", Wire::reset)];
 
 /// Provider `a` with two accounts, then `b`: enough to show who would be asked next.
 fn a_world() -> World {

@@ -8,9 +8,9 @@
 mod support;
 
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use serde_json::json;
 use socket2::SockRef;
 use support::{Answer, End, Gate, Reply, Setup, Wire, World, eventually, post, within};
@@ -18,14 +18,13 @@ use support::{Answer, End, Gate, Reply, Setup, Wire, World, eventually, post, wi
 const CHAT: &str = "/v1/chat/completions";
 const JSON: &str = "content-type: application/json\r\n";
 
-/// Does something with the socket of this process that connects these two.
-#[expect(unsafe_code, reason = "a socket of the process is found by its number")]
+/// Looks at the socket of this process that connects these two, whoever opened it.
 fn with_socket<T>(local: Option<SocketAddr>, peer: SocketAddr, look: impl Fn(&SockRef<'_>) -> T) -> T {
+    let this = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         let number = entry.file_name().to_str().unwrap().parse().unwrap();
-        // SAFETY: only looked at. One that another thread closes meanwhile fails the match below;
-        // the one that matches is held open by the test.
-        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        // One that another thread has closed meanwhile is none of ours.
+        let Ok(descriptor) = pidfd_getfd(&this, number, PidfdGetfdFlags::empty()) else { continue };
         let socket = SockRef::from(&descriptor);
         let address = |address: std::io::Result<socket2::SockAddr>| address.ok()?.as_socket();
         if address(socket.peer_addr()) == Some(peer)

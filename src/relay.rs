@@ -6,6 +6,7 @@
 
 mod cascade;
 mod commit;
+mod fault;
 mod stream;
 
 use std::cell::RefCell;

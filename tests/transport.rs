@@ -108,7 +108,7 @@ fn nothing_is_compressed_below_v1() {
         assert_eq!(reply.header("content-encoding"), None);
     }
     for request in world.upstream("a").requests() {
-        assert!(matches!(request.header("accept-encoding"), None | Some("identity")), "{}", request.head);
+        assert!(request.header("accept-encoding") == Some("identity"), "{}", request.head);
     }
 }
 

@@ -205,7 +205,8 @@ fn endpoint(
     connection: &settings::Connection,
     addresses: [Uri; 5],
 ) -> Endpoint {
-    let mut headers = vec![header("content-type", "application/json")];
+    // Frames are looked at as they pass, so they must come as they are.
+    let mut headers = vec![header("content-type", "application/json"), header("accept-encoding", "identity")];
     for (name, value) in provider.headers.iter().chain(&connection.headers) {
         headers.push(header(name, value));
     }

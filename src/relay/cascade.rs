@@ -4,27 +4,20 @@ use std::time::{Duration, Instant};
 
 use actors::permit::Permit;
 use actors::router::pick::{Pick, Served as Record};
-use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
 use policy::attempts::{Attempts, Failed, LastAnswer, Next};
 use policy::blocked::{Blocked, blocked};
-use policy::hint;
 use policy::plan::{Excluded, Plan, Planned};
-use policy::verdict::{End, Signal, Verdict, judge};
+use policy::verdict::{End, Verdict, judge};
 
 use super::commit::{Committed, commit};
+use super::fault::{Fault, Kept};
 use super::stream::Way;
 use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Served, Story, Trouble, Worker};
 use crate::formats::body::splice;
-use crate::formats::redact;
-use crate::upstream::{Answer, Call, Dialled, Endpoint, HeaderMap};
+use crate::upstream::{Call, Dialled, Endpoint, HeaderMap};
 
 /// Limit to the first bytes of a stream, unless the combo sets one (decision 9).
 const STREAM_LIMIT: Duration = Duration::from_secs(120);
-/// Most that is read of an error's body.
-const LONGEST_ERROR: usize = 256 * 1024;
-/// How long an error's body may take; its status is known, so it is not worth more.
-const ERROR_BODY_LIMIT: Duration = Duration::from_secs(10);
 
 /// Serves one request to its commit.
 pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
@@ -40,19 +33,6 @@ pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
         Err(actors::mailbox::Unanswered::Gone) => Trouble::RouterGone,
     };
     Served { outcome: Outcome::Ours(trouble), story: Story::default() }
-}
-
-/// An attempt that failed, with the upstream's own words if it gave any.
-struct Fault {
-    signal: Signal,
-    answer: Option<Kept>,
-}
-
-/// A failed answer, kept in case it is the last word.
-struct Kept {
-    status: u16,
-    headers: HeaderMap,
-    body: Bytes,
 }
 
 struct Run<'a> {
@@ -210,7 +190,8 @@ impl<'a> Run<'a> {
             Err(_) => return Err(Fault::of(End::NoFirstByte)),
         };
         if !(200..300).contains(&answer.status) {
-            return Err(self.fault(answer, &endpoint).await);
+            let now = self.worker.tower.owners.clock.now();
+            return Err(Fault::read(answer, &endpoint, now).await);
         }
         let streamed = is_event_stream(&answer.headers);
         let head = Head { status: answer.status, headers: answer.headers.clone(), streamed };
@@ -234,22 +215,6 @@ impl<'a> Run<'a> {
         match others && permit.is_probe() {
             true => own.min(Duration::from_millis(permit.probe_lease_ms())),
             false => own,
-        }
-    }
-
-    async fn fault(&self, answer: Answer, endpoint: &Endpoint) -> Fault {
-        let now = self.worker.tower.owners.clock.now();
-        let (status, mut headers) = (answer.status, answer.headers.clone());
-        let hint = hint::from_headers(|name| headers.get(name).map(|value| value.as_bytes()), status, now);
-        let read = tokio::time::timeout(ERROR_BODY_LIMIT, read_error(answer)).await;
-        let mut body = read.unwrap_or_default();
-        if let Some(secret) = &endpoint.credential {
-            body = redact::without(body, secret.expose());
-            headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
-        }
-        Fault {
-            signal: Signal { end: End::Status(status), hint },
-            answer: Some(Kept { status, headers, body }),
         }
     }
 
@@ -329,12 +294,6 @@ struct Head {
     streamed: bool,
 }
 
-impl Fault {
-    fn of(end: End) -> Self {
-        Self { signal: Signal { end, hint: None }, answer: None }
-    }
-}
-
 impl Chosen {
     fn of(target: &Planned) -> Self {
         Self {
@@ -348,16 +307,4 @@ impl Chosen {
 fn is_event_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get("content-type").and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
-}
-
-async fn read_error(answer: Answer) -> Bytes {
-    let mut body = answer.body;
-    let mut read = BytesMut::new();
-    while let Some(Ok(part)) = body.next().await {
-        read.extend_from_slice(&part[..part.len().min(LONGEST_ERROR - read.len())]);
-        if read.len() >= LONGEST_ERROR {
-            break;
-        }
-    }
-    read.freeze()
 }

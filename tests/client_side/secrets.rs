@@ -35,7 +35,7 @@ fn only_its_own_credential(world: &World, provider: &str, header: &str, connecti
         let bearer = if header == "authorization" { "Bearer " } else { "" };
         let expected = format!("{bearer}{}", credential(connection));
         assert_eq!(request.header(header), Some(expected.as_str()), "{whole}");
-        let mut expected = vec![header, "content-length", "content-type", "host"];
+        let mut expected = vec![header, "accept-encoding", "content-length", "content-type", "host"];
         expected.sort_unstable();
         assert_eq!(names(request), expected);
     }

@@ -147,7 +147,7 @@ fn jitter(late: &Vec<f64>) -> impl Iterator<Item = f64> {
 
 impl Figures {
     fn of(target: &Target) -> Self {
-        Self { name: target.name, idle_mib: target.resident_mib(), ..Self::default() }
+        Self { name: target.name, idle_mib: target.idle_mib, ..Self::default() }
     }
 
     /// The median round.

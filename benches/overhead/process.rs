@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Error, Result};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to start or to end.
@@ -25,15 +26,15 @@ pub struct Process {
     _stdout: Option<BufReader<ChildStdout>>,
 }
 
-/// Cores can be told apart: there are two, and `taskset` is there to say so.
+/// Cores can be told apart: there are two, and `taskset` is there to say so. Found out once, before
+/// this process itself is put on one of them.
 pub fn can_pin() -> bool {
-    let two = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2);
-    two && Command::new("taskset")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok()
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        let two = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2);
+        let mut asked = Command::new("taskset");
+        two && asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    })
 }
 
 /// Puts this process, and what it starts from now on, on the core of the load.

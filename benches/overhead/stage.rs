@@ -61,6 +61,8 @@ pub struct Target {
     pub name: &'static str,
     /// Its process; none for `direct`.
     pub process: Option<Process>,
+    /// Resident memory before the first request, MiB.
+    pub idle_mib: f64,
     address: SocketAddr,
     prefix: &'static str,
 }
@@ -89,7 +91,8 @@ impl Stage {
                 "not pinned (two cores and `taskset` are needed): the load shares the proxy's core".into(),
             );
         }
-        let mut targets = vec![Target { name: "direct", process: None, address: up, prefix: "" }];
+        let mut targets =
+            vec![Target { name: "direct", process: None, idle_mib: 0.0, address: up, prefix: "" }];
         match nginx(&folder.0, up) {
             Ok(Some(nginx)) => targets.push(nginx),
             Ok(None) => {
@@ -103,6 +106,11 @@ impl Stage {
 }
 
 impl Target {
+    fn new(name: &'static str, process: Process, address: SocketAddr, prefix: &'static str) -> Self {
+        let idle_mib = process.resident_mib();
+        Self { name, process: Some(process), idle_mib, address, prefix }
+    }
+
     /// A chat request for `model` in a body of at least `body_bytes`.
     pub fn shot(&self, model: &str, stream: bool, body_bytes: usize) -> Shot {
         let body = |padding: usize| {
@@ -136,7 +144,7 @@ fn nginx(folder: &Path, up: SocketAddr) -> Result<Option<Target>> {
     let log = folder.join("nginx-error.log");
     let arguments = ["-p", run, "-e", text(&log)?, "-c", text(&file)?];
     let process = Process::start_on(address, PROXY_CORE, "nginx", &arguments)?;
-    Ok(Some(Target { name: "nginx", process: Some(process), address, prefix: "" }))
+    Ok(Some(Target::new("nginx", process, address, "")))
 }
 
 fn switchtower(folder: &Path, program: &str, up: SocketAddr) -> Result<Target> {
@@ -144,7 +152,7 @@ fn switchtower(folder: &Path, program: &str, up: SocketAddr) -> Result<Target> {
     fs::write(&file, SWITCHTOWER.replace("${UP}", &up.to_string()))?;
     let arguments = ["serve", "--config", text(&file)?];
     let (process, address) = Process::start(PROXY_CORE, program, &arguments)?;
-    Ok(Target { name: "switchtower", process: Some(process), address, prefix: "up/" })
+    Ok(Target::new("switchtower", process, address, "up/"))
 }
 
 fn text(path: &Path) -> Result<&str> {

@@ -54,7 +54,7 @@ async fn grow(path: PathBuf, overwrites: usize, every: usize) -> Result<(), Stri
     let mut largest: f64 = 0.0;
     for round in 1..=overwrites / KEYS {
         save_all(&link, &store, &value, round as u64).await?;
-        if (round * KEYS) % every == 0 {
+        if (round * KEYS).is_multiple_of(every) {
             let (size, live) = (folder_bytes(&path) as f64 / MIB, database.live_bytes() as f64 / MIB);
             println!("| {} | {size:.1} | {live:.2} | {:.1} |", round * KEYS, started.elapsed().as_secs_f64());
             largest = largest.max(size);

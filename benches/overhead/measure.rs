@@ -134,13 +134,15 @@ async fn round(
         return Err(std::io::Error::other(format!("a stream of {} chunks, not {CHUNKS}", short.len())));
     }
     figures.streamed_mib = target.resident_mib();
-    figures.jitter_p99_ms.push(quantile(&mut streams.iter().flat_map(jitter).collect::<Vec<_>>(), 0.99));
+    figures
+        .jitter_p99_ms
+        .push(quantile(&mut streams.iter().flat_map(|late| jitter(late)).collect::<Vec<_>>(), 0.99));
     figures.late_p99_ms.push(quantile(&mut streams.concat(), 0.99));
     Ok(())
 }
 
 /// Each chunk against the fastest of its stream: the timer's phase and the way there fall out.
-fn jitter(late: &Vec<f64>) -> impl Iterator<Item = f64> {
+fn jitter(late: &[f64]) -> impl Iterator<Item = f64> {
     let fastest = late.iter().copied().fold(f64::INFINITY, f64::min);
     late.iter().map(move |late| late - fastest)
 }

@@ -77,7 +77,7 @@ pub(super) async fn order(
         Named::Connection(shared) => tell_connection(&admin, shared, &order).await?,
         Named::Lockout(shared) => tell_lockout(&admin, shared, &order).await,
         Named::Router => tell_router(&admin, &order).await,
-        Named::Store => None,
+        Named::Store => tell_store(&admin, &order),
     };
     if known.is_none() {
         return Err(Refusal::invalid("message", format!("accepted for a {kind}: {}", accepted(&kind))));
@@ -189,6 +189,17 @@ async fn tell_router(admin: &Admin, order: &Order) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+/// Nothing can be told to the store, except to die in a test.
+fn tell_store(admin: &Admin, order: &Order) -> Option<()> {
+    #[cfg(feature = "test-hooks")]
+    if order.name == "poison" {
+        admin.store.load_full()?.do_send(::actors::messages::Poison);
+        return Some(());
+    }
+    let _ = (admin, order);
+    None
 }
 
 /// The router tells the owner to leave and spawns the next one when it has.

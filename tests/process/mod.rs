@@ -1,0 +1,130 @@
+//! switchtower as a process with the demo on, and a plain client: for what only a process
+//! shows, its signals, its exit code and its files.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// How long anything may take before a test fails instead of hanging.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A folder with a config and a store, removed with the test.
+pub struct Site(PathBuf);
+
+impl Site {
+    /// `name` is the test's; the shutdown grace is a duration like `5s`.
+    pub fn new(name: &str, grace: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("switchtower-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let config = format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\nworkers = 2\nshutdown_grace = \"{grace}\"\n\
+             [admin]\ntoken = \"process-test\"\n[store]\npath = \"store\"\nflush_interval = \"10ms\"\n\
+             [demo]\nenabled = true\n"
+        );
+        fs::write(folder.join("config.toml"), config).unwrap();
+        Self(folder)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The binary on this site, with its log in a file.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_switchtower"));
+        command.arg("--config").arg(self.path("config.toml"));
+        command.stderr(fs::File::create(self.path("log")).unwrap()).stdout(Stdio::piped());
+        command
+    }
+
+    pub fn start(&self) -> Process {
+        let mut child = self.command().spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").expect("its first line").to_owned();
+        Process { child, address }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running switchtower, killed with this value.
+pub struct Process {
+    pub child: Child,
+    pub address: String,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a request and leaves the answer unread.
+pub fn open(address: &str, method: &str, path: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: process\r\nconnection: close\r\n\
+         authorization: Bearer process-test\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
+}
+
+/// The rest of an answer: status, head, body. A cut shows as what came before it.
+pub fn read(mut stream: TcpStream) -> (u16, String, String) {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let status = text.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    (status, head.to_lowercase(), body.to_owned())
+}
+
+/// A whole exchange.
+pub fn call(address: &str, method: &str, path: &str, body: &str) -> (u16, String, String) {
+    read(open(address, method, path, body))
+}
+
+/// Asks a model.
+pub fn ask(address: &str, model: &str) -> (u16, String, String) {
+    call(address, "POST", "/v1/chat/completions", &json!({ "model": model }).to_string())
+}
+
+/// Gives an actor an order.
+pub fn order(address: &str, actor: &str, message: &str) {
+    let (status, _, body) = call(address, "POST", &format!("/api/actors/{actor}/messages"), message);
+    assert!(matches!(status, 200 | 503), "{actor} {message}: {status} {body}");
+}
+
+/// Every actor, by `kind/id`.
+pub fn actors(address: &str) -> std::collections::BTreeMap<String, Value> {
+    let (_, _, body) = call(address, "GET", "/api/actors", "");
+    // The answer is whole or it is no JSON.
+    let body = body[body.find('{').unwrap()..=body.rfind('}').unwrap()].to_owned();
+    let all: Value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
+    let rows = all["actors"].as_array().unwrap().iter();
+    let name = |row: &Value| format!("{}/{}", row["kind"].as_str().unwrap(), row["id"].as_str().unwrap());
+    rows.map(|row| (name(row), row.clone())).collect()
+}
+
+/// Waits until `condition` holds.
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < LIMIT, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -230,3 +230,6 @@ fn finish_rewrite(path: &Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

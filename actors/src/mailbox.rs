@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, MailboxError, Message};
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use tokio::sync::Notify;
 
 /// How long a call waits for an owner that is being replaced.
@@ -126,6 +126,11 @@ type Held<A> = Box<dyn FnOnce(&Addr<A>) + Send>;
 /// A mailbox that stays when its owner is replaced.
 pub struct Mailbox<A: Actor> {
     addr: OnceLock<ArcSwap<Addr<A>>>,
+    /// Number of the newest owner; 0 before the first.
+    life: AtomicU64,
+    /// Number of the newest owner that is known to have ended. An actor is dropped before its
+    /// address is closed, so the address alone does not tell.
+    ended: AtomicU64,
     held: Mutex<Vec<Held<A>>>,
     gauge: Arc<Gauge>,
     replaced: Notify,
@@ -137,6 +142,8 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
     pub fn new(capacity: usize) -> Self {
         Self {
             addr: OnceLock::new(),
+            life: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
             held: Mutex::default(),
             gauge: Gauge::new(capacity),
             replaced: Notify::new(),
@@ -157,6 +164,7 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
             letter(&addr);
         }
         self.addr.get_or_init(|| ArcSwap::new(addr.clone())).store(addr);
+        self.life.fetch_add(1, Ordering::SeqCst);
         drop(held);
         self.replaced.notify_waiters();
     }
@@ -174,9 +182,24 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Number of the newest owner; the next one will be one more.
+    pub fn life(&self) -> u64 {
+        self.life.load(Ordering::SeqCst)
+    }
+
+    /// That owner has ended, whatever its address still says.
+    pub fn end_life(&self, life: u64) {
+        self.ended.fetch_max(life, Ordering::SeqCst);
+    }
+
     /// Whether an owner is behind the mailbox.
     pub fn is_live(&self) -> bool {
-        self.addr.get().is_some_and(|addr| addr.load().connected())
+        self.live().is_some()
+    }
+
+    fn live(&self) -> Option<Guard<Arc<Addr<A>>>> {
+        let ended = self.ended.load(Ordering::SeqCst) >= self.life();
+        self.addr.get().map(ArcSwap::load).filter(|addr| !ended && addr.connected())
     }
 
     /// Asks within the bound and awaits the answer; a question that an owner's death left
@@ -188,6 +211,7 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
         A: Handler<Letter<M>>,
         Context<A>: ToEnvelope<A, Letter<M>>,
     {
+        let life = self.life();
         match self.send(body.clone()).await {
             Err(Unanswered::Gone) => {}
             answer => return answer,
@@ -196,7 +220,7 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
         tokio::pin!(replaced);
         // Listening starts before the look, so that an owner that comes between them is not missed.
         replaced.as_mut().enable();
-        if !self.is_live() && !self.closed.load(Ordering::Relaxed) {
+        if self.life() == life && !self.closed.load(Ordering::Relaxed) {
             // A timeout shows in the second answer.
             let _ = tokio::time::timeout(RESPAWN_WAIT, replaced).await;
         }
@@ -229,12 +253,12 @@ impl<A: Actor<Context = Context<A>>> Mailbox<A> {
         Context<A>: ToEnvelope<A, Letter<M>>,
     {
         let letter = Letter::past_bound(body, &self.gauge);
-        if let Some(addr) = self.addr.get().map(ArcSwap::load).filter(|addr| addr.connected()) {
+        if let Some(addr) = self.live() {
             return addr.do_send(letter);
         }
         let mut held = self.held();
         // An owner may have come between the look and the lock.
-        match self.addr.get().map(ArcSwap::load).filter(|addr| addr.connected()) {
+        match self.live() {
             Some(addr) => addr.do_send(letter),
             None if self.closed.load(Ordering::Relaxed) => {}
             None => held.push(Box::new(move |addr| addr.do_send(letter))),

@@ -61,8 +61,13 @@ pub async fn read(mut payload: Payload, headers: &HeaderMap, limit: usize) -> Re
 
 /// The next part; a client that sends nothing for too long is given up.
 async fn next(payload: &mut Payload) -> Result<Option<Bytes>, Unread> {
+    // A body mostly comes with its head, but is handed over only after the handler's first turn. A
+    // timer costs a system call, so none is set before it is needed.
+    if let Some(part) = payload.next().now_or_never() {
+        return part.transpose().map_err(|_| Unread::Broken);
+    }
+    tokio::task::yield_now().await;
     let part = match payload.next().now_or_never() {
-        // Mostly it is there already, and no timer is needed.
         Some(part) => part,
         None => tokio::time::timeout(UPLOAD_STALL, payload.next()).await.map_err(|_| Unread::Stalled)?,
     };

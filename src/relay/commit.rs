@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use policy::verdict::{End, Transport};
 
 use crate::formats::body::is_complete_json;
@@ -51,7 +51,12 @@ pub(super) async fn commit(answer: Answer, streamed: bool, silence: Duration) ->
 }
 
 async fn next(body: &mut AnswerBody, silence: Duration) -> Result<Option<Bytes>, End> {
-    match tokio::time::timeout(silence, body.next()).await {
+    // What came with the head is there already: no timer for it.
+    let next = match body.next().now_or_never() {
+        Some(next) => Ok(next),
+        None => tokio::time::timeout(silence, body.next()).await,
+    };
+    match next {
         Ok(Some(Ok(part))) => Ok(Some(part)),
         Ok(Some(Err(_))) => Err(End::Transport(Transport::Truncated)),
         Ok(None) => Ok(None),

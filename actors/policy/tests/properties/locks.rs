@@ -1,0 +1,132 @@
+//! Properties of lockouts, of hints and of verdicts.
+
+use super::{T0, Turn, check_refusal, class, config, gap};
+use policy::hint::{Hint, from_headers};
+use policy::ids::Class;
+use policy::lockout::{LockKey, LockOrder, LockReason, Lockout, LockoutSettings};
+use policy::time::Millis;
+use policy::verdict::{End, Signal, Verdict, judge};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let reason = prop_oneof![
+        Just(LockReason::RateLimited),
+        Just(LockReason::QuotaExhausted),
+        Just(LockReason::ServerError),
+    ];
+    let order = (reason, option::of(any::<u64>()), any::<(bool, bool, bool)>());
+    let order = order.prop_map(|(reason, exact_ms, (authoritative, keep_count, by_list))| LockOrder {
+        reason,
+        exact_ms,
+        authoritative,
+        keep_count,
+        by_list,
+    });
+    prop_oneof![3 => order.prop_map(Turn::Fail), 1 => any::<bool>().prop_map(Turn::Succeed)]
+}
+
+proptest! {
+    #![proptest_config(config(96))]
+
+    #[test]
+    fn lockout_histories(class in class(), start in prop_oneof![Just(T0), any::<u64>()], turns in vec((gap(), turn()), 0..40)) {
+        let settings = LockoutSettings::for_class(class);
+        let mut lockout = Lockout::new(LockKey::exact(&"m".into()), settings.clone());
+        let mut now = start;
+        for (gap, turn) in turns {
+            now = now.saturating_add(gap);
+            let before = lockout.view();
+            match turn {
+                Turn::Fail(order) => drop(lockout.record(&order, now)),
+                Turn::Succeed(direct) => drop(lockout.success(direct, now)),
+            }
+            let after = lockout.view();
+            prop_assert!(after.until >= before.until || after.failures == 0 || !before.is_locked(now), "core 8.4");
+            if let Some(refusal) = after.refusal(now).filter(|_| after.until < Millis::MAX) {
+                check_refusal(&refusal, now)?;
+            }
+            let restored = Lockout::restore(lockout.snapshot(), settings.clone(), now);
+            prop_assert_eq!(restored.is_none(), lockout.is_dead(now));
+            prop_assert!(restored.is_none_or(|restored| restored.view() == after));
+            if after.failures > 0 && lockout.dies_at() < Millis::MAX {
+                prop_assert!(lockout.is_dead(lockout.dies_at()) && !lockout.is_dead(lockout.dies_at() - 1));
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_names_its_lock(connection in ".{1,12}", model in ".{0,16}", status in any::<u16>()) {
+        let (connection, key) = (connection.as_str().into(), LockKey::for_status(status, &model.as_str().into()));
+        let id = key.id(&connection);
+        prop_assert!(id.bytes().all(|byte| byte.is_ascii_graphic()));
+        prop_assert_eq!(LockKey::parse_id(&id), Some((connection, key)));
+    }
+
+    #[test]
+    fn any_text_may_be_asked_for_as_an_id(id in ".{0,40}") {
+        drop(LockKey::parse_id(&id));
+    }
+}
+
+// === hint, verdict ===
+
+fn header() -> impl Strategy<Value = Option<Vec<u8>>> {
+    option::of(prop_oneof![
+        vec(any::<u8>(), 0..40),
+        "[0-9.]{0,25}".prop_map(String::into_bytes),
+        "([0-9]{1,9}(\\.[0-9]{1,5})?(ms|s|m|h| )?){0,4}".prop_map(String::into_bytes),
+        "[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+            .prop_map(String::into_bytes),
+        Just(b"0".to_vec()),
+    ])
+}
+
+proptest! {
+    #![proptest_config(config(96))]
+
+    #[test]
+    fn headers_of_any_bytes(
+        values in [header(), header(), header(), header(), header(), header(), header(), header()],
+        status in prop_oneof![Just(429), any::<u16>()],
+        now in prop_oneof![Just(T0), any::<u64>()],
+    ) {
+        let names = [
+            "retry-after-ms",
+            "x-ms-retry-after-ms",
+            "retry-after",
+            "x-ratelimit-reset",
+            "x-ratelimit-remaining-requests",
+            "x-ratelimit-reset-requests",
+            "x-ratelimit-remaining-tokens",
+            "x-ratelimit-reset-tokens",
+        ];
+        let get = |name: &str| {
+            let index = names.iter().position(|known| *known == name).expect("a known name");
+            values[index].as_deref()
+        };
+        if let Some(hint) = from_headers(get, status, now) {
+            prop_assert!((Hint::MIN_MS..=Hint::MAX_MS).contains(&hint.wait_ms));
+        }
+    }
+}
+
+#[test]
+fn every_status_has_a_verdict() {
+    for status in 0..=u16::MAX {
+        // Beyond HTTP's own statuses one class stands for all.
+        let classes = if status < 700 { 3 } else { 1 };
+        for class in [Class::Apikey, Class::Oauth, Class::Local].into_iter().take(classes) {
+            let verdict = judge(&Signal { end: End::Status(status), hint: None }, class);
+            match verdict {
+                Verdict::Success => assert!((200..=299).contains(&status), "{status}"),
+                Verdict::Neutral => panic!("{status} is somebody's"),
+                Verdict::Failure(failure) => {
+                    let own = (400..=599).contains(&status);
+                    assert_eq!(failure.status, if own { status } else { 502 });
+                }
+            }
+        }
+    }
+}

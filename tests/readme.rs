@@ -2,6 +2,7 @@
 //! here, with the text that would be right.
 
 use policy::strategy::STRATEGIES;
+use switchtower::demo::behaviours;
 use switchtower::http::errors::Code;
 
 fn block(name: &str) -> String {
@@ -27,6 +28,13 @@ fn every_strategy_is_in_the_table_and_no_other() {
         .map(|strategy| format!("| `{}` | {} |\n", strategy.name(), strategy.doc_short()))
         .collect();
     assert_eq!(block("strategies"), format!("| name | orders targets by |\n|---|---|\n{rows}"));
+}
+
+#[test]
+fn every_behaviour_is_in_the_table_and_no_other() {
+    let rows: String =
+        behaviours().iter().map(|(name, meaning)| format!("| `{name}` | {meaning} |\n")).collect();
+    assert_eq!(block("behaviours"), format!("| model | the upstream |\n|---|---|\n{rows}"));
 }
 
 #[test]

@@ -74,14 +74,22 @@ fn open<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
     Ok(serde_json::from_slice::<Envelope<T>>(value)?.data)
 }
 
+/// What an entity of the config may be called (contract 8): nothing else has an owner.
+fn is_id(text: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    (1..=64).contains(&text.len()) && text.bytes().all(known)
+}
+
 /// Reads one record.
 pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unreadable> {
     let key = std::str::from_utf8(key).map_err(|_| Unreadable::Key)?;
     match tree {
+        Tree::Breakers | Tree::Connections if !is_id(key) => Err(Unreadable::Key),
         Tree::Breakers => Ok(Record::Breaker(key.into(), open(value)?)),
         Tree::Connections => Ok(Record::Connection(key.into(), open(value)?)),
         Tree::Lockouts => {
-            let (connection, lock) = LockKey::parse_id(key).ok_or(Unreadable::Key)?;
+            let named = LockKey::parse_id(key).filter(|(connection, _)| is_id(connection.as_str()));
+            let (connection, lock) = named.ok_or(Unreadable::Key)?;
             let mut stored: LockoutSnapshot = open(value)?;
             stored.key = lock;
             Ok(Record::Lockout(connection, stored))

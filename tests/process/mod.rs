@@ -43,11 +43,29 @@ impl Site {
     }
 
     pub fn start(&self) -> Process {
-        let mut child = self.command().spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").expect("its first line").to_owned();
-        Process { child, address }
+        Process::of(&mut self.command())
+    }
+}
+
+/// What only some of the test files use.
+#[allow(dead_code)]
+impl Site {
+    /// The same with these lines at the end of its config.
+    pub fn with(name: &str, lines: &str) -> Self {
+        let site = Self::new(name, "5s");
+        site.edit(|config| config + lines);
+        site
+    }
+
+    /// Changes the config.
+    pub fn edit(&self, change: impl FnOnce(String) -> String) {
+        let config = fs::read_to_string(self.path("config.toml")).unwrap();
+        fs::write(self.path("config.toml"), change(config)).unwrap();
+    }
+
+    /// What the latest process has logged so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap()
     }
 }
 
@@ -61,6 +79,45 @@ impl Drop for Site {
 pub struct Process {
     pub child: Child,
     pub address: String,
+}
+
+/// What only some of the test files use.
+#[allow(dead_code)]
+impl Process {
+    /// Sends it a signal, named as `kill` does.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+    }
+
+    /// Ends it as an operator does, and waits until it has gone.
+    pub fn end(mut self) {
+        self.signal("TERM");
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Process {
+    /// Starts a command that says where it listens.
+    pub fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").expect("its first line").to_owned();
+        Self { child, address }
+    }
+}
+
+/// The scripted upstream as a process of its own: its address outlives a switchtower.
+#[allow(dead_code)]
+pub struct Scripted(pub Process);
+
+#[allow(dead_code)]
+impl Scripted {
+    pub fn start() -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_switchtower"));
+        Self(Process::of(command.args(["demo-upstream"]).stdout(Stdio::piped()).stderr(Stdio::null())))
+    }
 }
 
 impl Drop for Process {
@@ -112,9 +169,7 @@ pub fn order(address: &str, actor: &str, message: &str) {
 /// Every actor, by `kind/id`.
 pub fn actors(address: &str) -> std::collections::BTreeMap<String, Value> {
     let (_, _, body) = call(address, "GET", "/api/actors", "");
-    // The answer is whole or it is no JSON.
-    let body = body[body.find('{').unwrap()..=body.rfind('}').unwrap()].to_owned();
-    let all: Value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
+    let all = json_of(&body);
     let rows = all["actors"].as_array().unwrap().iter();
     let name = |row: &Value| format!("{}/{}", row["kind"].as_str().unwrap(), row["id"].as_str().unwrap());
     rows.map(|row| (name(row), row.clone())).collect()
@@ -127,4 +182,22 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(started.elapsed() < LIMIT, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// One actor's whole state.
+#[allow(dead_code)]
+pub fn actor(address: &str, name: &str) -> Value {
+    json_of(&call(address, "GET", &format!("/api/actors/{name}"), "").2)
+}
+
+/// What health says to an operator.
+#[allow(dead_code)]
+pub fn health(address: &str) -> Value {
+    json_of(&call(address, "GET", "/api/monitoring/health", "").2)
+}
+
+/// An answer's JSON, without the sizes of its chunks.
+fn json_of(body: &str) -> Value {
+    let body = &body[body.find('{').unwrap()..=body.rfind('}').unwrap()];
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}"))
 }

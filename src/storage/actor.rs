@@ -43,6 +43,9 @@ impl Health {
     }
 }
 
+/// The longest pause between two tries of a store that fails, in intervals.
+const LONGEST_PAUSE: u32 = 20;
+
 /// Writes everything now; answers whether it is on disk.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), String>")]
@@ -57,6 +60,9 @@ pub struct Store {
     dirty: Dirty,
     interval: Duration,
     health: Arc<Health>,
+    /// Intervals of the latest pause after a failure, and how many of them are left.
+    pause: u32,
+    pause_left: u32,
     _watch: DeathWatch,
 }
 
@@ -70,7 +76,21 @@ impl Store {
         watch: DeathWatch,
     ) -> Self {
         health.bytes.store(database.size(), Ordering::Relaxed);
-        Self { database, dirty, interval, health, _watch: watch }
+        Self { database, dirty, interval, health, pause: 0, pause_left: 0, _watch: watch }
+    }
+
+    /// An interval is over. What fails is tried less and less often: each try opens the store anew.
+    fn tick(&mut self) {
+        if self.pause_left > 0 {
+            self.pause_left -= 1;
+            return;
+        }
+        // A failure was logged and counted by `write`.
+        self.pause = match self.write() {
+            Ok(()) => 0,
+            Err(_) => (self.pause * 2).clamp(1, LONGEST_PAUSE),
+        };
+        self.pause_left = self.pause;
     }
 
     /// Writes what waits; on failure it goes on waiting, under what is newer.
@@ -88,13 +108,16 @@ impl Store {
                 if !was_failing {
                     tracing::error!(%error, "the store cannot be written; routing goes on from memory");
                 }
+                self.database.reopen();
                 let mut dirty = lock(&self.dirty);
                 for (owner, snapshot) in waiting {
                     dirty.entry(owner).or_insert(snapshot);
                 }
             }
         }
-        self.health.bytes.store(self.database.size(), Ordering::Relaxed);
+        if written.is_ok() {
+            self.health.bytes.store(self.database.size(), Ordering::Relaxed);
+        }
         written
     }
 
@@ -134,10 +157,7 @@ impl Actor for Store {
     fn started(&mut self, ctx: &mut Self::Context) {
         // The bound is kept by the link's own count; the runtime's would only drop.
         ctx.set_mailbox_capacity(usize::MAX >> 8);
-        ctx.run_interval(self.interval, |store, _| {
-            // A failure was logged and counted by `write`; the next interval tries again.
-            let _ = store.write();
-        });
+        ctx.run_interval(self.interval, |store, _| store.tick());
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use actors::router::family::Restored;
 
@@ -71,7 +72,8 @@ pub enum OpenError {
 /// The open database.
 #[derive(Clone, Debug)]
 pub struct Database {
-    db: sled::Db,
+    /// None while it cannot be opened again after a failed write.
+    db: Arc<Mutex<Option<sled::Db>>>,
     path: PathBuf,
 }
 
@@ -95,11 +97,33 @@ impl Database {
     /// Opens the store, and rewrites it first if it is mostly waste (FC-063).
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         finish_rewrite(path).map_err(|error| OpenError::Rewrite(path.to_owned(), error))?;
-        let database = Self { db: open(path)?, path: path.to_owned() };
+        let database = Self::of(open(path)?, path);
         if !database.is_wasteful() {
             return Ok(database);
         }
         database.rewrite()
+    }
+
+    fn of(db: sled::Db, path: &Path) -> Self {
+        Self { db: Arc::new(Mutex::new(Some(db))), path: path.to_owned() }
+    }
+
+    /// Does something with the database, which is opened again if a failure closed it.
+    fn with<T>(&self, work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>) -> Result<T, sled::Error> {
+        let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
+        let db = match &mut *db {
+            Some(db) => db,
+            closed => closed.insert(config(&self.path).open()?),
+        };
+        work(db)
+    }
+
+    /// After a failed write: sled answers with that failure for as long as it is open (FC-120). At once,
+    /// because a closed store is locked by nobody; if it fails, the next use tries again.
+    pub(super) fn reopen(&self) {
+        let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
+        *db = None;
+        *db = config(&self.path).open().ok();
     }
 
     fn is_wasteful(&self) -> bool {
@@ -109,13 +133,17 @@ impl Database {
 
     /// Bytes on disk.
     pub fn size(&self) -> u64 {
-        self.db.size_on_disk().unwrap_or(0)
+        self.with(|db| db.size_on_disk()).unwrap_or(0)
     }
 
     /// Bytes of keys and values.
     pub fn live_bytes(&self) -> u64 {
-        let all = Tree::ALL.into_iter().filter_map(|tree| self.db.open_tree(tree.name()).ok());
-        all.flat_map(|tree| tree.iter().flatten()).map(|(key, value)| (key.len() + value.len()) as u64).sum()
+        let count = |db: &sled::Db| {
+            let all = Tree::ALL.into_iter().filter_map(|tree| db.open_tree(tree.name()).ok());
+            let records = all.flat_map(|tree| tree.iter().flatten());
+            Ok(records.map(|(key, value)| (key.len() + value.len()) as u64).sum())
+        };
+        self.with(count).unwrap_or(0)
     }
 
     /// Writes all live records into a fresh store and puts it in the old one's place.
@@ -126,12 +154,13 @@ impl Database {
         let failed = |error: sled::Error| OpenError::Broken(path.clone(), error);
         remove(&fresh).map_err(|error| OpenError::Rewrite(path.clone(), error))?;
         let copy = open(&fresh)?;
-        copy.import(self.db.export());
+        copy.import(self.with(|db| Ok(db.export())).map_err(failed)?);
         copy.flush().map_err(failed)?;
         drop(copy);
-        drop(self);
+        // Its last handle: the swapped store is another one.
+        *self.db.lock().unwrap_or_else(PoisonError::into_inner) = None;
         swap(&path, &fresh).map_err(|error| OpenError::Rewrite(path.clone(), error))?;
-        let database = Self { db: open(&path)?, path };
+        let database = Self::of(open(&path)?, &path);
         tracing::info!(before, after = database.size(), "the store was rewritten");
         Ok(database)
     }
@@ -139,64 +168,70 @@ impl Database {
     /// Everything the owners start from. What cannot be read is moved to the quarantine tree, never
     /// stops the start, and is logged.
     pub fn load(&self) -> Result<Restored, sled::Error> {
-        let mut restored = Restored::default();
-        for tree in Tree::ALL.into_iter().filter(|tree| tree.holds_snapshots()) {
-            let records = self.db.open_tree(tree.name())?;
-            for entry in records.iter() {
-                let (key, value) = entry?;
-                match codec::read(tree, &key, &value) {
-                    Ok(Record::Breaker(id, stored)) => drop(restored.breakers.insert(id, stored)),
-                    Ok(Record::Connection(id, stored)) => drop(restored.connections.insert(id, stored)),
-                    Ok(Record::Lockout(id, stored)) => restored.lockouts.push((id, stored)),
-                    Err(error) => self.quarantine(tree, &key, &value, &error)?,
-                }
-            }
-        }
-        Ok(restored)
-    }
-
-    fn quarantine(
-        &self,
-        tree: Tree,
-        key: &[u8],
-        value: &[u8],
-        error: &Unreadable,
-    ) -> Result<(), sled::Error> {
-        let name = String::from_utf8_lossy(key);
-        tracing::error!(tree = tree.name(), key = %name, %error, "an unreadable record was moved to quarantine");
-        let place = [tree.name().as_bytes(), b"/", key].concat();
-        self.db.open_tree(Tree::Quarantine.name())?.insert(place, value)?;
-        self.db.open_tree(tree.name())?.remove(key)?;
-        Ok(())
+        self.with(load)
     }
 
     /// Applies one batch to a tree.
     pub(super) fn apply(&self, tree: Tree, batch: sled::Batch) -> Result<(), sled::Error> {
-        self.db.open_tree(tree.name())?.apply_batch(batch)
+        self.with(|db| db.open_tree(tree.name())?.apply_batch(batch))
     }
 
     /// Waits until everything is on disk.
     pub fn flush(&self) -> Result<(), sled::Error> {
-        self.db.flush().map(drop)
+        self.with(|db| db.flush().map(drop))
     }
 
     /// A value of the meta tree.
     pub fn meta(&self, key: &str) -> Result<Option<Vec<u8>>, sled::Error> {
-        Ok(self.db.open_tree(Tree::Meta.name())?.get(key)?.map(|value| value.to_vec()))
+        self.with(|db| Ok(db.open_tree(Tree::Meta.name())?.get(key)?.map(|value| value.to_vec())))
     }
 
     /// Sets a value of the meta tree, on disk when this returns.
     pub fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), sled::Error> {
-        self.db.open_tree(Tree::Meta.name())?.insert(key, value)?;
+        self.with(|db| db.open_tree(Tree::Meta.name())?.insert(key, value))?;
         self.flush()
     }
 
     /// Every record of a tree.
     pub fn records(&self, tree: Tree) -> Result<Vec<(String, Vec<u8>)>, sled::Error> {
-        let records = self.db.open_tree(tree.name())?;
         let text = |key: sled::IVec| String::from_utf8_lossy(&key).into_owned();
-        records.iter().map(|entry| entry.map(|(key, value)| (text(key), value.to_vec()))).collect()
+        self.with(|db| {
+            let records = db.open_tree(tree.name())?;
+            records.iter().map(|entry| entry.map(|(key, value)| (text(key), value.to_vec()))).collect()
+        })
     }
+}
+
+fn load(db: &sled::Db) -> Result<Restored, sled::Error> {
+    let mut restored = Restored::default();
+    for tree in Tree::ALL.into_iter().filter(|tree| tree.holds_snapshots()) {
+        let records = db.open_tree(tree.name())?;
+        for entry in records.iter() {
+            let (key, value) = entry?;
+            match codec::read(tree, &key, &value) {
+                Ok(Record::Breaker(id, stored)) => drop(restored.breakers.insert(id, stored)),
+                Ok(Record::Connection(id, stored)) => drop(restored.connections.insert(id, stored)),
+                Ok(Record::Lockout(id, stored)) => restored.lockouts.push((id, stored)),
+                Err(error) => quarantine(db, tree, &key, &value, &error)?,
+            }
+        }
+    }
+    Ok(restored)
+}
+
+fn quarantine(
+    db: &sled::Db,
+    tree: Tree,
+    key: &[u8],
+    value: &[u8],
+    error: &Unreadable,
+) -> Result<(), sled::Error> {
+    let name = String::from_utf8_lossy(key);
+    tracing::error!(tree = tree.name(), key = %name, %error, "an unreadable record was moved to quarantine");
+    let place = [tree.name().as_bytes(), b"/", key].concat();
+    db.open_tree(Tree::Quarantine.name())?.insert(place, value)?;
+    db.open_tree(tree.name())?.remove(key)?;
+    Ok(())
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

@@ -232,6 +232,7 @@ impl Handler<Apply> for Router {
         self.seed.blueprint.store(blueprint.clone());
         directory.set_bounds(blueprint.mailbox);
         self.seed.links.router.mailbox.gauge().set_capacity(blueprint.mailbox.router);
+        self.seed.links.store.gauge().set_capacity(blueprint.mailbox.store);
         for shared in directory.providers() {
             match blueprint.providers.get(&shared.id) {
                 Some(settings) => shared.mailbox.post(provider::Configure(*settings)),

@@ -2,8 +2,9 @@
 //! stays; of a valid one everything applies at once except what is bound at start
 //! (contract 1). Owners keep their state; a removed entity drains.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use actors::permit::Owners;
 use actors::router::family::Apply;
@@ -22,7 +23,10 @@ use crate::upstream::ClientSettings;
 /// What a reload needs.
 pub(super) struct Reloader {
     pub(super) config: PathBuf,
-    pub(super) effective: Mutex<Vec<Effective>>,
+    /// The values of the start: what is bound then is compared with these, however often it was read since.
+    pub(super) effective: Vec<Effective>,
+    /// Where clients are served, as configured at start.
+    pub(super) listen: SocketAddr,
     pub(super) owners: Owners,
     /// Shared with the workers; shutdown uses it too.
     pub(super) tower: Arc<Tower>,
@@ -56,14 +60,14 @@ impl Reloader {
             tracing::error!(%error, "the new config is refused; the old one stays");
             return;
         }
-        let mut before = self.effective.lock().unwrap_or_else(PoisonError::into_inner);
-        warn_of_restarts(&before, &loaded.effective);
-        *before = loaded.effective;
+        warn_of_restarts(&self.effective, &loaded.effective);
         tracing::info!(config = %self.config.display(), "the config was read again");
     }
 
     fn apply(&self, mut settings: Settings) -> Result<(), super::ServeError> {
         let client = client_settings(&settings)?;
+        // Whether keys are required hangs on the address that is listened on, not on one that waits.
+        settings.server.listen = self.listen;
         if let Some(base) = &self.demo_base {
             scripted::add(&mut settings, base);
         }

@@ -198,7 +198,8 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     tracing::info!(config = %config.display(), %address, "serving");
     let reloader = Reloader {
         config: config.to_owned(),
-        effective: effective.into(),
+        effective,
+        listen: settings.server.listen,
         owners: base.owners.clone(),
         tower: shared.tower,
         http_settings: shared.http_settings,

@@ -161,6 +161,7 @@ pub fn ask(address: &str, model: &str) -> (u16, String, String) {
 }
 
 /// Gives an actor an order.
+#[allow(dead_code)]
 pub fn order(address: &str, actor: &str, message: &str) {
     let (status, _, body) = call(address, "POST", &format!("/api/actors/{actor}/messages"), message);
     assert!(matches!(status, 200 | 503), "{actor} {message}: {status} {body}");

@@ -9,7 +9,7 @@ mod process;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 mod support;
 
-use process::{Process, Site, actor, actors, ask, call, eventually, open, read};
+use process::{Process, Site, actor, actors, ask, call, eventually, open, order, read};
 use support::{Answer, Gate, Upstream};
 
 const DONE: &str = "the config was read again";
@@ -158,7 +158,8 @@ fn fc_061_a_removed_connection_drains_and_then_its_owner_is_gone() {
 #[test]
 fn fc_061_a_changed_credential_is_used_from_the_next_request() {
     let one = Upstream::start("one");
-    let site = Site::with("new-secret", &vendor("one", 1, &one));
+    let rest = "[resilience.connection_cooldown.apikey]\nbase_cooldown_ms = 3600000\n";
+    let site = Site::with("new-secret", &(rest.to_owned() + &vendor("one", 1, &one)));
     let process = site.start();
     assert_served(&process.address, "one/x", "one");
     reload(&site, &process, |text| text.replace("secret-one-1", "rotated-one-1"));
@@ -167,11 +168,15 @@ fn fc_061_a_changed_credential_is_used_from_the_next_request() {
         one.requests().iter().map(|one| one.header("authorization").unwrap().to_owned()).collect();
     assert_eq!(sent, ["Bearer secret-one-1", "Bearer rotated-one-1"]);
     // Decision 3c: what was about the old credential goes with it, what was not stays.
-    for (status, state) in [(401, "ready"), (503, "cooling")] {
+    for (status, is_kept) in [(401, false), (503, true)] {
         one.answers_first([Answer::status(status)]);
         let _ = ask(&process.address, "one/x");
-        assert_eq!(actor(&process.address, "connection/one-1")["state"], "cooling", "{status}");
+        let until = || actor(&process.address, "connection/one-1")["snapshot"]["cooldown"]["until"].clone();
+        let before = until();
+        assert!(before.is_u64(), "{status}: {before}");
         reload(&site, &process, |text| text.replace("-one-1\"\n", "x-one-1\"\n"));
-        eventually("the owner has heard", || actor(&process.address, "connection/one-1")["state"] == state);
+        // An order goes behind the new config, to the router and to the owner.
+        order(&process.address, "connection/one-1", r#"{"message":"undrain"}"#);
+        assert_eq!(until(), if is_kept { before } else { serde_json::Value::Null }, "{status}");
     }
 }

@@ -12,7 +12,9 @@ use std::time::Duration;
 use actix_http::error::ParseError;
 use arc_swap::ArcSwap;
 use awc::error::{ConnectError, PayloadError, SendRequestError};
-use awc::http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use awc::http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
+};
 use awc::http::{Method, Version};
 use bytes::Bytes;
 use futures_util::Stream;
@@ -24,6 +26,8 @@ use super::outgoing::{Outgoing, Progress};
 
 /// A provider that takes no bytes of our body for so long ends the attempt (decision 9c).
 const SEND_STALL: Duration = Duration::from_secs(10);
+/// How often progress is looked at in that time.
+const LOOKS: u32 = 10;
 
 /// One request.
 pub struct Call<'a> {
@@ -89,18 +93,39 @@ impl Dialler {
     /// dialled again once and blames nobody (decision 7).
     pub async fn send(&self, call: &Call<'_>) -> Result<Answer, Dialled> {
         let pair = self.pair(call.endpoint.connect_timeout);
-        match attempt(&pair.pooled, call).await {
-            Err((Dialled::Failed(Transport::Reset), Reused(true))) => {
-                attempt(&pair.fresh, call).await.map_err(|(dialled, _)| dialled)
-            }
-            answer => answer.map_err(|(dialled, _)| dialled),
+        let answer = match attempt(&pair.pooled, call).await {
+            Err((Dialled::Failed(Transport::Reset), Reused(true))) => attempt(&pair.fresh, call).await,
+            answer => answer,
+        };
+        let (answer, connection) = answer.map_err(|(dialled, _)| dialled)?;
+        if connection == Afterwards::Unclean {
+            self.forget(call.endpoint.connect_timeout);
         }
+        answer.map_err(Dialled::Failed)
     }
+
+    /// Closes what the pool holds. The client gives a connection back as soon as it has read a head
+    /// that it takes for the whole answer; if more is to come there, the next request would read it
+    /// as its own answer.
+    fn forget(&self, connect_timeout: Duration) {
+        self.made.borrow_mut().clients.remove(&connect_timeout);
+    }
+}
+
+/// In what state an answer leaves its connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Afterwards {
+    /// Nothing is to come behind the answer.
+    Clean,
+    /// The client took the head for the whole answer, and more is to come.
+    Unclean,
 }
 
 struct Reused(bool);
 
-async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<Answer, (Dialled, Reused)> {
+type Received = (Result<Answer, Transport>, Afterwards);
+
+async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<Received, (Dialled, Reused)> {
     let mut request = client.request(Method::POST, call.endpoint.address(call.route).clone()).no_decompress();
     let headers = request.headers_mut();
     for (name, value) in call.headers.iter().chain(&call.endpoint.headers) {
@@ -114,9 +139,7 @@ async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<Answer, (Diall
             let sent = with_progress(sending, &progress).await;
             let reused = Reused(!DIALLED.with(Cell::get));
             match sent {
-                Some(Ok(response)) => {
-                    Answer::new(response).map_err(|failed| (Dialled::Failed(failed), Reused(false)))
-                }
+                Some(Ok(response)) => Ok(Answer::new(response)),
                 Some(Err(error)) => Err((classify(&error, &progress), reused)),
                 None => Err((Dialled::SendInterrupted, Reused(false))),
             }
@@ -130,13 +153,14 @@ async fn with_progress<F: Future>(sending: F, progress: &Progress) -> Option<F::
         return Some(sending.await);
     }
     tokio::pin!(sending);
+    let (mut before, mut looks) = (progress.bytes(), 0);
     loop {
-        let before = progress.bytes();
-        match tokio::time::timeout(SEND_STALL, &mut sending).await {
+        match tokio::time::timeout(SEND_STALL / LOOKS, &mut sending).await {
             Ok(sent) => return Some(sent),
-            Err(_) if !progress.is_complete() && progress.bytes() == before => return None,
             Err(_) if progress.is_complete() => return Some(sending.await),
-            Err(_) => {}
+            Err(_) if progress.bytes() > before => (before, looks) = (progress.bytes(), 0),
+            Err(_) if looks + 1 >= LOOKS => return None,
+            Err(_) => looks += 1,
         }
     }
 }
@@ -194,22 +218,31 @@ pub struct AnswerBody {
 }
 
 impl Answer {
-    fn new(response: awc::ClientResponse) -> Result<Self, Transport> {
+    fn new(response: awc::ClientResponse) -> Received {
         let length = response.headers().get(CONTENT_LENGTH);
         let expected = length.and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let framed = expected.is_some() || response.headers().contains_key(TRANSFER_ENCODING);
         let old = response.version() < Version::HTTP_11;
         let status = response.status().as_u16();
-        // The client drops a body that is neither sized nor chunked without a word. An error is worth
-        // its status and its stated wait all the same.
-        let good = (200..300).contains(&status) && status != 204;
-        if !framed && good && response.version() == Version::HTTP_11 {
-            return Err(Transport::BadAnswer);
+        // An interim answer (100, 103) is not the answer, and the client knows no way to the real one.
+        let interim = status < 200;
+        // The client drops a body that is neither sized nor chunked without a word.
+        let unread = !framed && !old && !matches!(status, 204 | 304);
+        let afterwards = if interim || unread { Afterwards::Unclean } else { Afterwards::Clean };
+        // An error is worth its status and its stated wait even so.
+        let good = (200..300).contains(&status);
+        if interim || good && (unread || is_encoded(response.headers())) {
+            return (Err(Transport::BadAnswer), afterwards);
         }
         let headers = response.headers().clone();
         let body = AnswerBody { response, expected, received: 0, ends_with_connection: old && !framed };
-        Ok(Self { status, headers, body })
+        (Ok(Self { status, headers, body }), afterwards)
     }
+}
+
+/// Only plain bytes were asked for, and nobody here would tell the client how to read others.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 impl AnswerBody {

@@ -11,7 +11,11 @@ use process::{Site, actors, ask, call, eventually, open, order, read};
 const STREAM: &str = r#"{"model":"demo-b/chunks-15x100","stream":true}"#;
 
 fn signal(process: &process::Process) {
-    let status = Command::new("kill").args(["-TERM", &process.child.id().to_string()]).status();
+    send("-TERM", process);
+}
+
+fn send(name: &str, process: &process::Process) {
+    let status = Command::new("kill").args([name, &process.child.id().to_string()]).status();
     assert!(status.unwrap().success());
 }
 
@@ -94,4 +98,20 @@ fn fc_125_a_second_start_on_the_same_store_fails_clearly() {
     assert!(error.contains(&site.path("store").display().to_string()), "{error}");
     assert!(error.contains("in use by another switchtower"), "{error}");
     assert_eq!(ask(&process.address, "demo-b/steady").0, 200, "the first one serves on");
+}
+
+/// Contract 1: the address keeps its old value, so what follows from it does too. Written as another
+/// one, it once decided whether keys are required on the address that is still served.
+#[test]
+fn a_reload_that_names_another_address_changes_nobodys_access() {
+    let site = Site::new("reload", "5s");
+    let process = site.start();
+    let config = std::fs::read_to_string(site.path("config.toml")).unwrap();
+    std::fs::write(site.path("config.toml"), config.replace("127.0.0.1:0", "0.0.0.0:0")).unwrap();
+    send("-HUP", &process);
+    let log = || std::fs::read_to_string(site.path("log")).unwrap();
+    eventually("the config is read again", || log().contains("the config was read again"));
+    assert!(log().contains("server.listen"), "{}", log());
+    let (status, _, body) = ask(&process.address, "demo-b/steady");
+    assert_eq!(status, 200, "{body}");
 }

@@ -8,7 +8,7 @@ use actix::{Arbiter, System};
 use actors::connection::Order;
 use actors::messages::{Barrier, Owner, Publish, Snapshot, View};
 use actors::permit::Permit;
-use actors::router::family::Restored;
+use actors::router::family::{Apply, Restored};
 use actors::testing::{START, World, blueprint, failure, paused, verdict};
 use policy::breaker::{Breaker, BreakerSettings, BreakerState};
 use policy::change::Exclusion;
@@ -293,5 +293,25 @@ fn the_store_is_told_what_the_board_shows() {
             panic!("{saved:?}");
         };
         assert_eq!(breaker.failures, 1);
+    });
+}
+
+/// The count of a connection's locks once began at nothing when its id came back, and ran below it
+/// when they ended: from then on every 404 cooled the whole account instead of locking one model.
+#[test]
+fn locks_that_outlive_a_removed_connection_are_counted_when_it_comes_back() {
+    paused(async {
+        let world = World::start(blueprint("a: a1 a2")).await;
+        world.serve("a/m", NOT_FOUND).await;
+        for lines in ["a: a2", "a: a1 a2"] {
+            world.owners.router.mailbox.post(Apply(std::sync::Arc::new(blueprint(lines))));
+            world.quiet().await;
+        }
+        let a1 = world.connection("a1");
+        assert_eq!(a1.lockouts.load(Ordering::Relaxed), 1);
+        ms(3_600_000).await;
+        world.quiet().await;
+        assert!(world.lockout("a1", "m").is_none(), "it has ended itself");
+        assert_eq!(a1.lockouts.load(Ordering::Relaxed), 0);
     });
 }

@@ -169,7 +169,8 @@ impl Router {
                 mailbox: Mailbox::new(blueprint.mailbox.connection),
                 slots: Slots::new(numbers.max_concurrent),
                 leaving: AtomicBool::new(false),
-                lockouts: AtomicU32::new(0),
+                // An earlier life of this id may have left some.
+                lockouts: AtomicU32::new(directory.lockouts_of(id).len() as u32),
                 restarts: AtomicU64::new(0),
             })
         });

@@ -14,7 +14,7 @@ use actix_web::{App, HttpServer, web};
 use actors::blueprint::{Blueprint, Placement};
 use actors::clock::Clock;
 use actors::directory::{Directory, Links, RouterShared};
-use actors::messages::{Barrier, Observer, StoreLink};
+use actors::messages::{Barrier, Observer, Owner, StoreLink};
 use actors::permit::Owners;
 use actors::router::Seed;
 use actors::watch::Living;
@@ -241,7 +241,12 @@ fn links(settings: &Settings) -> (Links, Arc<Metrics>) {
     let counted = metrics.clone();
     let observer: Observer = Arc::new(move |owner, change| {
         if change.from != change.to {
-            counted.change(owner.kind(), owner.id(), &change.to);
+            // Clients choose the names of models: a label with one would grow without end.
+            let id = match owner {
+                Owner::Lockout(connection, _) => connection.to_string(),
+                owner => owner.id(),
+            };
+            counted.change(owner.kind(), id, &change.to);
         }
     });
     let links = Links {

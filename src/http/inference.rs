@@ -190,7 +190,7 @@ fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running:
 
 fn is_event_stream(reply: &Reply) -> bool {
     let kind = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
+    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }
 
 fn pass_headers(reply: &Reply, response: &mut HttpResponseBuilder) {
@@ -200,6 +200,8 @@ fn pass_headers(reply: &Reply, response: &mut HttpResponseBuilder) {
             RETURNING.contains(&name) || RETURNING_FAMILIES.iter().any(|family| name.starts_with(family));
         let name = match name {
             "x-request-id" => "x-upstream-request-id",
+            // The wait of a failed answer is told by us, once it is understood (decisions 9b, 26b).
+            "retry-after" if !(200..300).contains(&reply.status) => continue,
             name if returns => name,
             _ => continue,
         };
@@ -238,7 +240,9 @@ fn name_target(reply: &Reply, headers: &mut HeaderMap) {
 
 /// A header value; a name with other than visible ASCII in it is left empty.
 fn text(value: &str) -> HeaderValue {
-    HeaderValue::from_str(value).unwrap_or_else(|_| HeaderValue::from_static(""))
+    let visible = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let value = if visible { HeaderValue::from_str(value).ok() } else { None };
+    value.unwrap_or_else(|| HeaderValue::from_static(""))
 }
 
 /// Bytes of the list of exclusions in a header (routing 9.2).

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{CHAT, ROUTES};
-use crate::support::{End, Reply, Setup, Wire, World, post, request_bytes};
+use crate::support::{Answer, End, Reply, Setup, Wire, World, post, request_bytes};
 
 fn refused(world: &World, path: &str, body: &[u8]) -> Reply {
     let reply = post(world.address, path, "", body);
@@ -248,4 +248,44 @@ fn a_body_that_ends_early_is_nobody_s_request() {
     assert_ne!(wire.reply().status, 200);
     assert_eq!(world.upstream("a").asked(), 0);
     assert_eq!(world.ask("a/x").end, End::Complete);
+}
+
+#[test]
+fn a_name_too_long_for_a_header_is_refused() {
+    let world = Setup::new().provider("a", 1).start();
+    for (length, status) in [(510, 200), (511, 400), (100_000, 400)] {
+        world.upstream("a").answers(Answer::good("a"));
+        let reply = world.ask(&format!("a/{}", "m".repeat(length)));
+        assert_eq!(reply.status, status, "{length}");
+        assert!(reply.header("x-omniroute-model").is_none_or(|name| name.len() == length), "{length}");
+    }
+    assert_eq!(world.ask("a/\u{202e}x").header("x-omniroute-model"), Some(""), "visible ASCII only");
+}
+
+#[test]
+fn metrics_do_not_grow_with_the_names_that_clients_make_up() {
+    let world = Setup::new().provider("a", 1).start();
+    world.upstream("a").answers(Answer::status(404));
+    for number in 0..20 {
+        world.ask(&format!("a/made-up-{number}")).is_error(404, "fake_404");
+    }
+    let metrics = world.admin("/metrics").text();
+    // Gauges of locks that hold now go with them; counters stay for ever.
+    let counters: Vec<&str> =
+        metrics.lines().filter(|line| line.starts_with("switchtower_changes_total")).collect();
+    assert_eq!(counters, ["switchtower_changes_total{kind=\"lockout\",id=\"a-1\",to=\"locked\"} 20"]);
+}
+
+/// Decision 26b: what we could not read as a wait is not told to the client as one.
+#[test]
+fn only_a_wait_that_was_understood_is_told() {
+    let world = Setup::new().provider("a", 1).start();
+    let rows = [("7", Some("7")), ("1.5", Some("2")), ("-5", None), ("soon", None), ("", None)];
+    for (stated, told) in rows {
+        let headers = format!("content-type: application/json\r\nretry-after: {stated}\r\n");
+        world.upstream("a").answers(Answer::sized(429, &headers, "{\"error\":1}"));
+        let reply = world.ask("a/x");
+        assert_eq!((reply.status, reply.header("retry-after")), (429, told), "{stated}");
+        world.order("connection", "a-1", json!({"message": "reset"}));
+    }
 }

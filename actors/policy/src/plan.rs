@@ -164,9 +164,13 @@ fn empty(
     Plan { combo, strategy, attempts, targets: Vec::new(), excluded: Vec::new(), pool_size }
 }
 
+/// Bytes of the longest name: it becomes a header, an id of a lockout, a key of the store.
+const LONGEST_NAME: usize = 512;
+
 /// Routing 12.2: no path tricks and no control characters.
 fn is_name(model: &str) -> bool {
     !model.is_empty()
+        && model.len() <= LONGEST_NAME
         && !model.contains("../")
         && !model.contains("..\\")
         && !model.chars().any(char::is_control)

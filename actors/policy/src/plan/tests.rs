@@ -176,6 +176,7 @@ fn names_are_looked_up_in_order() {
         assert_eq!(first(model), expected.map(str::to_owned), "{model}");
     }
     assert_eq!(make("", &board).err(), Some(NoPlan::BadName));
+    assert_eq!(make(&format!("a/{}", "m".repeat(511)), &board).err(), Some(NoPlan::BadName));
 }
 
 #[test]

@@ -28,6 +28,35 @@ pub(super) enum Root {
     Store,
 }
 
+/// One of the two has ended.
+struct Death {
+    root: Root,
+    end: End,
+}
+
+/// Crashes in a row of one of the two.
+#[derive(Clone, Copy, Default)]
+struct Crashes {
+    last: Option<tokio::time::Instant>,
+    in_a_row: u32,
+}
+
+impl Crashes {
+    /// The pause before the next life. An operator's restart is no crash and waits for nothing.
+    fn pause(&mut self, end: End) -> Duration {
+        if end == End::Restarted {
+            return Duration::ZERO;
+        }
+        let again = self.last.is_some_and(|last| last.elapsed() < CALM);
+        self.in_a_row = if again { self.in_a_row + 1 } else { 0 };
+        self.last = Some(tokio::time::Instant::now());
+        match self.in_a_row {
+            0 => Duration::ZERO,
+            n => FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(n - 1)).min(LONGEST_PAUSE),
+        }
+    }
+}
+
 /// What the two are made from.
 #[derive(Clone)]
 pub(super) struct Nursery {
@@ -41,17 +70,17 @@ pub(super) struct Nursery {
 }
 
 impl Nursery {
-    fn watch(&self, root: Root, deaths: &UnboundedSender<Root>) -> DeathWatch {
+    fn watch(&self, root: Root, deaths: &UnboundedSender<Death>) -> DeathWatch {
         let deaths = deaths.clone();
         DeathWatch::new(self.seed.links.living.clone(), move |end| {
             if end != End::Retired {
                 // A closed channel means that the process ends.
-                let _ = deaths.send(root);
+                let _ = deaths.send(Death { root, end });
             }
         })
     }
 
-    fn spawn_store(&self, deaths: &UnboundedSender<Root>) {
+    fn spawn_store(&self, deaths: &UnboundedSender<Death>) {
         let watch = self.watch(Root::Store, deaths);
         let (database, dirty, health) = (self.database.clone(), self.dirty.clone(), self.health.clone());
         let interval = self.flush_interval;
@@ -62,7 +91,7 @@ impl Nursery {
         self.store.store(Some(Arc::new(store)));
     }
 
-    fn spawn_router(&self, restored: Restored, deaths: &UnboundedSender<Root>) {
+    fn spawn_router(&self, restored: Restored, deaths: &UnboundedSender<Death>) {
         let watch = self.watch(Root::Router, deaths);
         let seed = self.seed.clone();
         Router::start_in_arbiter(self.seed.placement.first(), move |ctx| {
@@ -93,20 +122,17 @@ impl Nursery {
         })
     }
 
-    async fn replace(self, deaths: UnboundedSender<Root>, mut heard: UnboundedReceiver<Root>) {
-        let mut crashes: [(Option<tokio::time::Instant>, u32); 2] = [(None, 0); 2];
-        while let Some(root) = heard.recv().await {
-            let (last, in_a_row) = &mut crashes[root as usize];
-            *in_a_row = if last.is_some_and(|last| last.elapsed() < CALM) { *in_a_row + 1 } else { 0 };
-            *last = Some(tokio::time::Instant::now());
-            let pause = match *in_a_row {
-                0 => Duration::ZERO,
-                n => (FIRST_PAUSE * 2_u32.saturating_pow(n - 1)).min(LONGEST_PAUSE),
-            };
+    async fn replace(self, deaths: UnboundedSender<Death>, mut heard: UnboundedReceiver<Death>) {
+        let mut crashes = [Crashes::default(); 2];
+        while let Some(Death { root, end }) = heard.recv().await {
+            let pause = crashes[root as usize].pause(end);
             tokio::time::sleep(pause).await;
             match root {
                 Root::Router => {
-                    tracing::error!("the router panicked and is replaced");
+                    match end {
+                        End::Restarted => tracing::info!("the router is replaced by order"),
+                        _ => tracing::error!("the router panicked and is replaced"),
+                    }
                     self.seed.links.router.restarts.fetch_add(1, Ordering::Relaxed);
                     let restored = self.last_known().await;
                     self.spawn_router(restored, &deaths);
@@ -118,5 +144,29 @@ impl Nursery {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use actors::watch::End;
+
+    use super::Crashes;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crash_loop_backs_off_and_an_order_does_not() {
+        let ms = Duration::from_millis;
+        let mut crashes = Crashes::default();
+        let pauses = [0; 4].map(|_| crashes.pause(End::Restarted));
+        assert_eq!(pauses, [Duration::ZERO; 4]);
+        let pauses = [0; 4].map(|_| crashes.pause(End::Panicked));
+        assert_eq!(pauses, [ms(0), ms(100), ms(200), ms(400)]);
+        assert_eq!(crashes.pause(End::Restarted), ms(0));
+        let pauses = [0; 20].map(|_| crashes.pause(End::Panicked));
+        assert_eq!(pauses[19], ms(30_000), "and no number overflows");
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert_eq!(crashes.pause(End::Panicked), ms(0));
     }
 }

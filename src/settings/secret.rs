@@ -6,8 +6,12 @@
 
 use std::fmt;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Bytes that are read of a file.
+const LONGEST: u64 = 64 * 1024;
 
 /// A credential, a key or a token. It cannot be printed or serialised by accident.
 #[derive(Clone, PartialEq, Eq)]
@@ -75,6 +79,9 @@ pub(super) enum Missing {
     /// Nothing but blanks.
     #[error("is empty")]
     Empty,
+    /// It would be left out of the request without a word.
+    #[error("holds a line break or another control character, which no header can carry")]
+    Control,
 }
 
 impl Reference {
@@ -95,14 +102,22 @@ impl Reference {
             Self::Env(name) => env(name)
                 .filter(|text| !text.trim().is_empty())
                 .ok_or_else(|| Missing::Variable(name.clone()))?,
-            Self::File(path) => fs::read_to_string(folder.join(path))
+            Self::File(path) => read(&folder.join(path))
                 .map_err(|error| Missing::File { path: path.clone(), reason: error.kind() })?,
         };
         match text.trim() {
             "" => Err(Missing::Empty),
+            text if text.chars().any(char::is_control) => Err(Missing::Control),
             text => Ok(Secret::from(text)),
         }
     }
+}
+
+/// A file that is no secret (a device, a dump) must not be read without end.
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(LONGEST).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn is_variable_name(text: &str) -> bool {

@@ -12,7 +12,7 @@ use toml::de::{DeInteger, DeValue};
 use super::finding::Problem;
 use super::headers;
 use super::kind::{Items, Kind, SIZE_UNITS, show_size};
-use super::secret::Reference;
+use super::secret::{Missing, Reference};
 
 /// A value that fits its kind; it is shown in canonical units, without secrets.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +127,9 @@ pub(super) fn from_text(kind: &Kind, text: &str) -> Result<Value, Problem> {
         Kind::List(items) => list_from_text(*items, text),
         Kind::Codes => codes_from_text(kind, text),
         Kind::Secret if text.trim().is_empty() => Err(Problem::new("is empty", kind.accepted())),
+        Kind::Secret if text.trim().chars().any(char::is_control) => {
+            Err(Problem::new(Missing::Control.to_string(), kind.accepted()))
+        }
         Kind::Secret => Ok(Value::Secret(Reference::parse(text))),
         Kind::Headers => Ok(Value::Headers(Vec::new())),
     }

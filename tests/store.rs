@@ -284,7 +284,7 @@ fn fc_125_whoever_comes_second_says_so_and_changes_nothing_on_disk() {
 async fn fc_063_overwriting_the_same_keys_does_not_fill_the_disk() {
     const KEYS: usize = 100;
     const ROUNDS: u64 = 1_000;
-    const BOUND: u64 = 16 * 1024 * 1024;
+    const BOUND: u64 = 8 * 1024 * 1024;
     let site = Site::new("growth", "5s");
     let database = Database::open(&site.path("store")).unwrap();
     let link = StoreLink::new(2 * KEYS);

@@ -11,4 +11,4 @@ mod shutdown;
 pub use plans::{blueprint, endpoints, http_settings};
 pub use scripted::builtin;
 pub use serve::{Running, ServeError, start};
-pub use shutdown::{run, stop};
+pub use shutdown::{Signals, run, stop};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actors::messages::Barrier;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::serve::{Parts, Running};
 use crate::storage::Flush;
@@ -14,11 +14,28 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long a client may take to read how its answer ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// The signals that are heeded. Made before the start, so that one that comes while the process
+/// starts waits for its end instead of killing it.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// From now on they no longer end the process by themselves.
+    pub fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
 /// Runs until a signal asks for the end (SIGHUP only reads the config again), then drains; a second signal exits at once.
-pub async fn run(running: Running) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+pub async fn run(running: Running, signals: Signals) -> std::io::Result<()> {
+    let Signals { mut terminate, mut interrupt, mut hang_up } = signals;
     loop {
         tokio::select! {
             _ = terminate.recv() => break,

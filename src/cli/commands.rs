@@ -52,6 +52,7 @@ pub(super) fn serve(config: &Path) -> ExitCode {
         tracing::warn!("{warning}");
     }
     let served = actix_rt::System::new().block_on(async {
+        let signals = app::Signals::listen().map_err(|error| app::ServeError::System(error.to_string()))?;
         let running = app::start(loaded, config).await?;
         say(&format!("listening on http://{}", running.address));
         if let Some(address) = running.admin_address {
@@ -60,7 +61,7 @@ pub(super) fn serve(config: &Path) -> ExitCode {
         if let Some(address) = running.demo_address {
             say(&format!("demo upstream on http://{address}"));
         }
-        app::run(running).await.map_err(|error| app::ServeError::System(error.to_string()))
+        app::run(running, signals).await.map_err(|error| app::ServeError::System(error.to_string()))
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,

@@ -95,11 +95,11 @@ impl Store {
 
     /// Writes what waits; on failure it goes on waiting, under what is newer.
     fn write(&self) -> Result<(), String> {
-        let waiting = std::mem::take(&mut *lock(&self.dirty));
-        if waiting.is_empty() {
+        let mut taken = Taken::from(&self.dirty);
+        if taken.news.is_empty() {
             return Ok(());
         }
-        let written = self.write_batch(&waiting).map_err(|error| error.to_string());
+        let written = self.write_batch(&taken.news).map_err(|error| error.to_string());
         let was_failing = self.health.failing.swap(written.is_err(), Ordering::Relaxed);
         match &written {
             Ok(()) if was_failing => tracing::info!("the store can be written again"),
@@ -109,13 +109,10 @@ impl Store {
                     tracing::error!(%error, "the store cannot be written; routing goes on from memory");
                 }
                 self.database.reopen();
-                let mut dirty = lock(&self.dirty);
-                for (owner, snapshot) in waiting {
-                    dirty.entry(owner).or_insert(snapshot);
-                }
             }
         }
         if written.is_ok() {
+            taken.news.clear();
             self.health.bytes.store(self.database.size(), Ordering::Relaxed);
         }
         written
@@ -144,6 +141,28 @@ impl Store {
             }
         }
         self.database.flush()
+    }
+}
+
+/// News that is being written. What is not known to be on disk goes back under what is newer,
+/// also when the write panics.
+struct Taken<'a> {
+    dirty: &'a Dirty,
+    news: HashMap<Owner, Option<Snapshot>>,
+}
+
+impl<'a> Taken<'a> {
+    fn from(dirty: &'a Dirty) -> Self {
+        Self { dirty, news: std::mem::take(&mut *lock(dirty)) }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let mut dirty = lock(self.dirty);
+        for (owner, snapshot) in self.news.drain() {
+            dirty.entry(owner).or_insert(snapshot);
+        }
     }
 }
 

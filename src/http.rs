@@ -20,7 +20,11 @@ pub fn routes(config: &mut web::ServiceConfig) {
         for route in Route::ALL {
             let path = format!("{}{}", prefix.trim_end_matches("/v1"), route.path());
             let handler = move |request, payload| inference::handle(route, request, payload);
-            config.service(web::resource(path).route(web::post().to(handler)));
+            config.service(
+                web::resource(path)
+                    .route(web::post().to(handler))
+                    .default_service(web::to(inference::wrong_method)),
+            );
         }
         config.route(&format!("{prefix}/models"), web::get().to(models::list));
         config.route(&format!("{prefix}/models/{{id:.+}}"), web::get().to(models::one));

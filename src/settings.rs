@@ -27,6 +27,7 @@ pub use entities::{
 };
 pub use finding::Finding;
 pub use kind::{Items, Kind, Shape};
+pub use overlay::unknown_variables;
 pub use resilience::{BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderQuota, Resilience};
 pub use secret::Secret;
 pub use services::{Admin, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};

@@ -94,6 +94,20 @@ fn fc_061_an_invalid_file_is_refused_whole_and_the_old_one_serves_on() {
 }
 
 #[test]
+fn an_empty_file_is_one_that_is_being_written() {
+    let one = Upstream::start("one");
+    let site = Site::with("empty", &vendor("one", 1, &one));
+    let process = site.start();
+    let config = std::fs::read_to_string(site.path("config.toml")).unwrap();
+    site.edit(|_| " \n".into());
+    hang_up(&site, &process, REFUSED);
+    assert_served(&process.address, "one/x", "one");
+    site.edit(|_| config);
+    hang_up(&site, &process, DONE);
+    assert_served(&process.address, "one/x", "one");
+}
+
+#[test]
 fn fc_061_what_is_new_is_served_at_once_and_a_removed_combo_is_unknown() {
     let (one, two) = (Upstream::start("one"), Upstream::start("two"));
     let site = Site::with("entities", &(vendor("one", 1, &one) + &combo("old", &["one/x"])));

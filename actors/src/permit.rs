@@ -136,7 +136,9 @@ impl Permit {
         }
         let _ = owners.router.mailbox.ask(Barrier).await;
         if connection.lockouts.load(Ordering::Relaxed) > 0 {
-            for lockout in owners.directory.lockouts_of(&target.connection) {
+            let mut lockouts = owners.directory.lockouts_of(&target.connection);
+            lockouts.retain(|lockout| lockout.key.covers(&target.model));
+            for lockout in lockouts {
                 let _ = lockout.mailbox.ask(Barrier).await;
             }
         }

@@ -42,6 +42,11 @@ pub(super) struct Reloader {
 impl Reloader {
     /// Reads the config again and applies what changed.
     pub(super) fn reload(&self) {
+        // A file that is being written may be empty for a moment; nobody wants to remove everything.
+        if std::fs::read_to_string(&self.config).is_ok_and(|text| text.trim().is_empty()) {
+            tracing::error!(config = %self.config.display(), "it is empty: the new config is refused; the old one stays");
+            return;
+        }
         let env = |name: &str| std::env::var(name).ok();
         let loaded = match load_with(&self.config, &env, &strategy::names(), &builtin()) {
             Ok(loaded) => loaded,

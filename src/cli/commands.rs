@@ -9,17 +9,26 @@ use policy::strategy;
 use serde_json::{Value, json};
 
 use crate::demo::{self, DemoSettings};
-use crate::settings::{Finding, Loaded, load_with};
+use crate::settings::{Finding, Loaded, load_with, unknown_variables};
 use crate::storage::{Database, OpenError, Tree};
 use crate::{app, telemetry};
 
 /// A refused config or wrong usage.
 const REFUSED: u8 = 2;
 
-/// Loads the config with the process's environment.
+/// Loads the config with the process's environment. A variable that looks like a setting and is
+/// none is a mistake like an unknown key: it may be a switch that somebody relies on.
 pub(super) fn load(config: &Path) -> Result<Loaded, Vec<Finding>> {
     let env = |name: &str| std::env::var(name).ok();
-    load_with(config, &env, &strategy::names(), &app::builtin())
+    let unknown = unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
+    match load_with(config, &env, &strategy::names(), &app::builtin()) {
+        Ok(loaded) if unknown.is_empty() => Ok(loaded),
+        Ok(_) => Err(unknown),
+        Err(mut findings) => {
+            findings.extend(unknown);
+            Err(findings)
+        }
+    }
 }
 
 fn refused(findings: &[Finding]) -> ExitCode {

@@ -37,6 +37,8 @@ pub enum Caller {
     Anonymous,
     /// A key is required and this is none.
     Refused,
+    /// A known key that may not send requests.
+    Forbidden,
 }
 
 /// SHA-256 of a key or token.
@@ -88,8 +90,9 @@ impl Keys {
         let known = credential(headers).and_then(|key| self.find(key));
         match known {
             Some(policy) if policy.inference => Caller::Known(policy.clone()),
-            _ if self.required => Caller::Refused,
-            _ => Caller::Anonymous,
+            Some(_) => Caller::Forbidden,
+            None if self.required => Caller::Refused,
+            None => Caller::Anonymous,
         }
     }
 }

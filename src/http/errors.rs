@@ -54,6 +54,7 @@ codes! {
     ModelNotFound = "model_not_found", 404, "nobody knows this model or combo";
     NoExecutableTargets = "no_executable_targets", 404, "the combo has no target that could run";
     NotFound = "not_found", 404, "no such route";
+    MethodNotAllowed = "method_not_allowed", 405, "the route is called with another method; `Allow` names it";
     RequestTooLarge = "request_too_large", 413, "the body is larger than `server.max_body`";
     ModelCooldown = "model_cooldown", 429, "every account of the only target rests";
     AllTargetsSkipped = "ALL_TARGETS_SKIPPED", 503, "every target of the combo was skipped; 429 when a wait is known";

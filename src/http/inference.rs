@@ -4,7 +4,9 @@ use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use actix_web::http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use futures_util::FutureExt;
@@ -73,13 +75,11 @@ async fn answer(
         return refuse(Problem::new(Code::ServiceUnavailable, "switchtower is starting").after(1_000));
     }
     let running = http.gate.enter();
-    let allowed = match settings.keys.caller(request.headers()) {
+    let caller = settings.keys.caller(request.headers());
+    let allowed = match &caller {
         Caller::Known(policy) => policy.allowed.clone(),
         Caller::Anonymous => None,
-        Caller::Refused => {
-            let message = "a valid API key is required: `Authorization: Bearer KEY` or `x-api-key: KEY`";
-            return refuse(Problem::new(Code::InvalidApiKey, message));
-        }
+        Caller::Refused | Caller::Forbidden => return refuse(refusal(&caller)),
     };
     let body = match read(payload, request.headers(), settings.max_body).await {
         Ok(body) => body,
@@ -117,6 +117,17 @@ async fn answer(
     };
     let waited = served.story.waited;
     (reply(served, &inquiry, http, settings, running), waited)
+}
+
+/// Why a caller may not send requests.
+pub(super) fn refusal(caller: &Caller) -> Problem {
+    match caller {
+        Caller::Forbidden => Problem::new(Code::PermissionDenied, "this key has no scope `inference`"),
+        _ => {
+            let message = "a valid API key is required: `Authorization: Bearer KEY` or `x-api-key: KEY`";
+            Problem::new(Code::InvalidApiKey, message)
+        }
+    }
 }
 
 fn passing(headers: &HeaderMap) -> Vec<(upstream::HeaderName, upstream::HeaderValue)> {
@@ -283,6 +294,14 @@ fn tell_combo(story: &Story, headers: &mut HeaderMap) {
         list.push_str(&entry);
     }
     headers.insert(HeaderName::from_static("x-omniroute-combo-excluded"), text(&list));
+}
+
+/// Answers another method than POST on an inference route.
+pub async fn wrong_method() -> HttpResponse {
+    let mut response =
+        Problem::new(Code::MethodNotAllowed, "this route is called with POST").respond(Dialect::Openai, 0);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    response
 }
 
 /// Answers an address that nobody serves.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::auth::Caller;
 use super::errors::{Code, Problem};
+use super::inference;
 use super::state::{Http, HttpSettings, ListedModel};
 
 fn object(model: &ListedModel) -> Value {
@@ -23,10 +24,9 @@ fn dialect(request: &HttpRequest) -> Dialect {
 
 fn refusal(request: &HttpRequest, settings: &HttpSettings) -> Option<HttpResponse> {
     match settings.keys.caller(request.headers()) {
-        Caller::Refused => Some(
-            Problem::new(Code::InvalidApiKey, "a valid API key is required").respond(dialect(request), 0),
-        ),
-        Caller::Known(_) | Caller::Anonymous => None,
+        caller @ Caller::Refused => Some(inference::refusal(&caller).respond(dialect(request), 0)),
+        // Whoever manages may look at the list, too.
+        Caller::Known(_) | Caller::Anonymous | Caller::Forbidden => None,
     }
 }
 

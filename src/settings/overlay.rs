@@ -3,7 +3,7 @@
 //! `SWITCHTOWER__SECTION__KEY` sets any key of a section and must be right. The
 //! guide's own names are weaker, and one that is no number in bounds is ignored.
 
-use super::finding::{Findings, Place, Problem};
+use super::finding::{Finding, Findings, Place, Problem};
 use super::kind::Kind;
 use super::sheet::{Cell, Sheet};
 use super::table::{self, Row};
@@ -21,6 +21,23 @@ pub(super) fn overlay(sheet: &mut Sheet, env: &dyn Fn(&str) -> Option<String>, f
             guides(row, name, &text, sheet, findings);
         }
     }
+}
+
+/// Variables that look like settings and are none: like unknown keys they are refused, not ignored.
+pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<Finding> {
+    let known: Vec<String> = table::table().iter().filter_map(Row::variable).collect();
+    let mut unknown: Vec<String> =
+        names.filter(|name| name.starts_with("SWITCHTOWER__") && !known.contains(name)).collect();
+    unknown.sort_unstable();
+    let finding = |name: String| Finding {
+        file: format!("env {name}"),
+        line: 0,
+        key: name,
+        problem: "no key of a section has this variable".into(),
+        accepted: "SWITCHTOWER__SECTION__KEY, see `switchtower settings` for the keys".into(),
+        warning: false,
+    };
+    unknown.into_iter().map(finding).collect()
 }
 
 fn own(row: &'static Row, name: String, text: &str, sheet: &mut Sheet, findings: &mut Findings) {
@@ -56,4 +73,21 @@ fn whole_number(kind: &Kind, text: &str) -> Option<Value> {
         return None;
     }
     value::from_text(kind, &format!("{:.0}", number.trunc())).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unknown_variables;
+
+    #[test]
+    fn a_variable_that_no_key_has_is_a_finding() {
+        let names = [
+            "SWITCHTOWER__SERVER__REQUIRE_API_KEYS",
+            "SWITCHTOWER__SERVER__LISTEN",
+            "SWITCHTOWER_ADMIN_TOKEN",
+        ];
+        let found = unknown_variables(names.into_iter().map(str::to_owned));
+        let keys: Vec<&str> = found.iter().map(|finding| finding.key.as_str()).collect();
+        assert_eq!(keys, ["SWITCHTOWER__SERVER__REQUIRE_API_KEYS"]);
+    }
 }

@@ -141,7 +141,6 @@ fn a_required_key_is_required_on_every_route() {
         "authorization: Basic laptop-key-0123456789\r\n",
         "authorization: Bearer wrong\r\nx-api-key: laptop-key-0123456789\r\n",
         "x-api-key: wrong\r\n",
-        "authorization: Bearer operator-key-0123456789\r\n",
         "authorization: Bearer admin-token-of-the-tests\r\n",
     ];
     for path in ROUTES {
@@ -153,6 +152,27 @@ fn a_required_key_is_required_on_every_route() {
     }
     world.get("/v1/models", "").is_error(401, "invalid_api_key");
     assert_eq!(world.upstream("a").asked(), 0);
+}
+
+#[test]
+fn a_key_without_the_scope_of_inference_is_forbidden() {
+    let world = a_world_with_keys();
+    let headers = "authorization: Bearer operator-key-0123456789\r\n";
+    for path in ROUTES {
+        post(world.address, path, headers, br#"{"model":"a/x"}"#).is_error(403, "permission_denied");
+    }
+    assert_eq!(world.get("/v1/models", headers).status, 200);
+    assert_eq!(world.upstream("a").asked(), 0);
+}
+
+#[test]
+fn another_method_is_told_which_one_is_right() {
+    let world = Setup::new().provider("a", 1).start();
+    for path in ROUTES {
+        let reply = world.get(path, "");
+        reply.is_error(405, "method_not_allowed");
+        assert_eq!(reply.header("allow"), Some("POST"), "{path}");
+    }
 }
 
 #[test]

@@ -352,3 +352,6 @@ fn next_step(action: &str) -> &'static str {
         _ => "send the request again",
     }
 }
+
+#[cfg(test)]
+mod tests;

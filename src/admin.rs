@@ -12,6 +12,7 @@ mod reset;
 mod views;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use ::actors::blueprint::Blueprint;
@@ -20,6 +21,7 @@ use ::actors::permit::Owners;
 use actix_web::web;
 use arc_swap::{ArcSwap, ArcSwapOption};
 
+use crate::http::only;
 use crate::http::state::{Gate, HttpSettings};
 use crate::storage::{Flush, Health, Store};
 use crate::telemetry::Metrics;
@@ -43,7 +45,7 @@ pub struct Admin {
     /// Whether the process takes requests.
     pub gate: Arc<Gate>,
     /// `/metrics` needs no token.
-    pub metrics_public: bool,
+    pub metrics_public: Arc<AtomicBool>,
     /// When the process started.
     pub started: Instant,
 }
@@ -62,11 +64,11 @@ pub fn routes(config: &mut web::ServiceConfig, admin: Arc<Admin>, settings: Arc<
     config
         .app_data(web::Data::from(admin))
         .app_data(web::Data::from(settings))
-        .route("/api/monitoring/health", web::get().to(health::show))
-        .route("/api/resilience/reset", web::post().to(reset::reset))
-        .route("/api/actors", web::get().to(actors::list))
-        .route("/api/actors/{kind}/{id}", web::get().to(actors::one))
-        .route("/api/actors/{kind}/{id}/messages", web::post().to(orders::order))
-        .route("/api/combos", web::get().to(combos::list))
-        .route("/metrics", web::get().to(metrics::show));
+        .service(only("GET", "/api/monitoring/health", web::get().to(health::show)))
+        .service(only("POST", "/api/resilience/reset", web::post().to(reset::reset)))
+        .service(only("GET", "/api/actors", web::get().to(actors::list)))
+        .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
+        .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
+        .service(only("GET", "/api/combos", web::get().to(combos::list)))
+        .service(only("GET", "/metrics", web::get().to(metrics::show)));
 }

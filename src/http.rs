@@ -20,15 +20,25 @@ pub fn routes(config: &mut web::ServiceConfig) {
         for route in Route::ALL {
             let path = format!("{}{}", prefix.trim_end_matches("/v1"), route.path());
             let handler = move |request, payload| inference::handle(route, request, payload);
-            config.service(
-                web::resource(path)
-                    .route(web::post().to(handler))
-                    .default_service(web::to(inference::wrong_method)),
-            );
+            config.service(only("POST", &path, web::post().to(handler)));
         }
-        config.route(&format!("{prefix}/models"), web::get().to(models::list));
-        config.route(&format!("{prefix}/models/{{id:.+}}"), web::get().to(models::one));
+        config.service(only("GET", &format!("{prefix}/models"), web::get().to(models::list)));
+        config.service(only("GET", &format!("{prefix}/models/{{id:.+}}"), web::get().to(models::one)));
     }
-    config.route("/healthz", web::get().to(state::healthz));
-    config.route("/readyz", web::get().to(state::readyz));
+    probes(config);
+}
+
+/// Adds what orchestrators ask: is it up, is it ready.
+pub fn probes(config: &mut web::ServiceConfig) {
+    config.service(only("GET", "/healthz", web::get().to(state::healthz))).service(only(
+        "GET",
+        "/readyz",
+        web::get().to(state::readyz),
+    ));
+}
+
+/// An address with one method; others are told which.
+pub(crate) fn only(method: &'static str, path: &str, route: actix_web::Route) -> actix_web::Resource {
+    let told = web::to(move || std::future::ready(inference::wrong_method(method)));
+    web::resource(path).route(route).default_service(told)
 }

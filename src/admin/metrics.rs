@@ -1,5 +1,7 @@
 //! `GET /metrics` in OpenMetrics text.
 
+use std::sync::atomic::Ordering;
+
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::errors::Refusal;
@@ -11,7 +13,7 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Everything that is counted.
 pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    if !admin.metrics_public {
+    if !admin.metrics_public.load(Ordering::Relaxed) {
         access::require(&request)?;
     }
     admin.refresh();
@@ -37,7 +39,6 @@ impl Admin {
     }
 
     fn gauges(&self) -> Vec<Gauges> {
-        use std::sync::atomic::Ordering::Relaxed;
         let of = |kind, id: String, gauge: &::actors::mailbox::Gauge, restarts: u64| Gauges {
             kind,
             id,
@@ -47,7 +48,7 @@ impl Admin {
         };
         let router = &self.owners.router;
         let mut gauges = vec![
-            of("router", "router".into(), router.mailbox.gauge(), router.restarts.load(Relaxed)),
+            of("router", "router".into(), router.mailbox.gauge(), router.restarts.load(Ordering::Relaxed)),
             of("store", "store".into(), self.store_link.gauge(), self.health.restarts()),
         ];
         let directory = &self.owners.directory;
@@ -56,7 +57,7 @@ impl Admin {
                 "provider",
                 shared.id.to_string(),
                 shared.mailbox.gauge(),
-                shared.restarts.load(Relaxed),
+                shared.restarts.load(Ordering::Relaxed),
             ));
         }
         for shared in directory.connections() {
@@ -64,12 +65,12 @@ impl Admin {
                 "connection",
                 shared.id.to_string(),
                 shared.mailbox.gauge(),
-                shared.restarts.load(Relaxed),
+                shared.restarts.load(Ordering::Relaxed),
             ));
         }
         for shared in directory.lockouts() {
             let id = shared.key.id(&shared.connection);
-            gauges.push(of("lockout", id, shared.mailbox.gauge(), shared.restarts.load(Relaxed)));
+            gauges.push(of("lockout", id, shared.mailbox.gauge(), shared.restarts.load(Ordering::Relaxed)));
         }
         gauges
     }

@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actors::permit::Owners;
 use actors::router::family::Apply;
@@ -33,6 +34,7 @@ pub(super) struct Reloader {
     pub(super) http_settings: Arc<ArcSwap<HttpSettings>>,
     pub(super) client: Arc<ArcSwap<ClientSettings>>,
     pub(super) admin_token: Arc<ArcSwap<[u8; 32]>>,
+    pub(super) metrics_public: Arc<AtomicBool>,
     pub(super) grace: Arc<ArcSwap<std::time::Duration>>,
     pub(super) demo_base: Option<String>,
     pub(super) made_key: Option<[u8; 32]>,
@@ -82,6 +84,7 @@ impl Reloader {
         self.client.store(Arc::new(client));
         self.http_settings.store(Arc::new(http_settings(&settings, self.made_key)));
         self.grace.store(Arc::new(settings.server.shutdown_grace));
+        self.metrics_public.store(settings.metrics.public, Ordering::Relaxed);
         if let Some(token) = &settings.admin.token {
             self.admin_token.store(Arc::new(hash(token.expose())));
         }

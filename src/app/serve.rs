@@ -133,7 +133,7 @@ impl Base {
             store_link: self.links.store.clone(),
             health: self.health.clone(),
             gate: self.gate.clone(),
-            metrics_public: settings.metrics.public,
+            metrics_public: Arc::new(settings.metrics.public.into()),
             started: std::time::Instant::now(),
         };
         Ok(Shared {
@@ -205,6 +205,7 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
         http_settings: shared.http_settings,
         client: shared.client,
         admin_token: shared.admin.token.clone(),
+        metrics_public: shared.admin.metrics_public.clone(),
         grace: Arc::new(ArcSwap::from_pointee(settings.server.shutdown_grace)),
         demo_base: demo_address.map(|address| format!("http://{address}")),
         made_key: secrets.client_key,
@@ -367,8 +368,7 @@ fn start_admin(
         App::new()
             .app_data(web::Data::from(shared.gate.clone()))
             .configure(move |config| admin::routes(config, admin, settings))
-            .route("/healthz", web::get().to(http::state::healthz))
-            .route("/readyz", web::get().to(http::state::readyz))
+            .configure(http::probes)
             .default_service(web::to(http::not_found))
     });
     let server = server

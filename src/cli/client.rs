@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Instance;
-use super::commands::load;
+use super::commands::{load, say};
 
 /// How long an instance may take to answer.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ pub(super) fn reset(
     });
     match done {
         Ok(message) => {
-            println!("{message}");
+            say(&message);
             ExitCode::SUCCESS
         }
         Err(error) => {

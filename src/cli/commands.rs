@@ -44,7 +44,7 @@ fn failed(error: impl std::fmt::Display) -> ExitCode {
 }
 
 /// Says it on stdout at once, whoever reads it.
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     // A reader that went away is no reason to stop serving.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -83,14 +83,14 @@ pub(super) fn check(config: &Path) -> ExitCode {
     match load(config) {
         Ok(loaded) => {
             for warning in &loaded.warnings {
-                println!("{warning}");
+                say(&warning.to_string());
             }
-            println!("{}: ok", config.display());
+            say(&format!("{}: ok", config.display()));
             ExitCode::SUCCESS
         }
         Err(findings) => {
             for finding in &findings {
-                println!("{finding}");
+                say(&finding.to_string());
             }
             ExitCode::from(REFUSED)
         }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Instance;
 use super::client::Remote;
+use super::commands::say;
 
 /// Pause between two looks of `--watch`.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -26,16 +27,14 @@ pub(super) fn status(config: &Path, instance: &Instance, as_json: bool, watch: b
             Ok(looked) => looked,
             Err(error) => return failed(&error),
         };
-        if watch && !as_json {
-            print!("\x1b[2J\x1b[H");
-        }
-        match as_json {
-            true => println!(
-                "{}",
-                json!({"health": health, "actors": actors["actors"], "combos": combos["combos"]})
-            ),
-            false => print!("{}", table(&health, &actors, &combos)),
-        }
+        let shown = match as_json {
+            true => {
+                json!({"health": health, "actors": actors["actors"], "combos": combos["combos"]}).to_string()
+            }
+            false => table(&health, &actors, &combos),
+        };
+        let clear = if watch && !as_json { "\x1b[2J\x1b[H" } else { "" };
+        say(&format!("{clear}{}", shown.trim_end()));
         if !watch {
             return ExitCode::SUCCESS;
         }

@@ -296,11 +296,11 @@ fn tell_combo(story: &Story, headers: &mut HeaderMap) {
     headers.insert(HeaderName::from_static("x-omniroute-combo-excluded"), text(&list));
 }
 
-/// Answers another method than POST on an inference route.
-pub async fn wrong_method() -> HttpResponse {
-    let mut response =
-        Problem::new(Code::MethodNotAllowed, "this route is called with POST").respond(Dialect::Openai, 0);
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+/// Answers another method than the one that is right.
+pub(super) fn wrong_method(right: &'static str) -> HttpResponse {
+    let message = format!("this route is called with {right}");
+    let mut response = Problem::new(Code::MethodNotAllowed, message).respond(Dialect::Openai, 0);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(right));
     response
 }
 

@@ -173,6 +173,11 @@ fn another_method_is_told_which_one_is_right() {
         reply.is_error(405, "method_not_allowed");
         assert_eq!(reply.header("allow"), Some("POST"), "{path}");
     }
+    for path in ["/v1/models", "/healthz", "/readyz", "/api/actors", "/metrics"] {
+        let reply = world.post(path, json!({}));
+        reply.is_error(405, "method_not_allowed");
+        assert_eq!(reply.header("allow"), Some("GET"), "{path}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Numbers and keys: which act at once, and which keep their value and say so.
 
 use super::process::{Site, actor, actors, ask, call, eventually};
-use super::support::{Answer, Upstream, post};
+use super::support::{Answer, Upstream, get, post};
 use super::{DONE, assert_served, hang_up, reload, vendor};
 
 #[test]
@@ -80,6 +80,10 @@ fn a_changed_set_of_keys_acts_at_once() {
     assert_eq!(["ann", "bob", "eve"].map(status), [401, 403, 200]);
     reload(&site, &process, |text| text.replace("require_api_key = true", "require_api_key = false"));
     assert_eq!(["ann", "bob", "eve"].map(status), [200, 403, 200], "a known key has its own rights");
+    let metrics = || get(process.address.parse().unwrap(), "/metrics", "").status;
+    assert_eq!(metrics(), 401);
+    reload(&site, &process, |text| text + "\n[metrics]\npublic = true\n");
+    assert_eq!(metrics(), 200);
     reload(&site, &process, |text| text.replace("token = \"process-test\"", "token = \"another\""));
     assert_eq!(call(&process.address, "GET", "/api/actors", "").0, 401, "the admin token too");
 }

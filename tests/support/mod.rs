@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub use answer::{Answer, Gate};
 pub use client::{End, Reply, Wire, post, request_bytes};
 pub use upstream::{Received, Upstream};
-pub use world::{Child, Setup, World, credential};
+pub use world::{Child, Setup, World, credential, get};
 
 /// How long anything may take before a test fails instead of hanging.
 pub const LIMIT: Duration = Duration::from_secs(20);

@@ -265,7 +265,8 @@ fn authorised() -> String {
     format!("authorization: Bearer {TOKEN}\r\n")
 }
 
-fn get(address: SocketAddr, path: &str, headers: &str) -> Reply {
+/// Asks with a GET.
+pub fn get(address: SocketAddr, path: &str, headers: &str) -> Reply {
     let mut wire = Wire::open(address);
     wire.send(&request_bytes("GET", path, headers, b""));
     wire.reply()

@@ -26,6 +26,7 @@ fn answer(trouble: Trouble, combo: bool) -> (u16, Option<String>, Value) {
 
 /// Contract 3's table of local conditions, routing 9.2 and 9.7: status, code, type, Retry-After.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_local_condition_has_its_status_code_and_wait() {
     let blocked = |blocked| Trouble::Blocked(blocked, None);
     let rows = [

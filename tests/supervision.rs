@@ -5,7 +5,7 @@ mod process;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use process::{Site, actors, ask, eventually, order};
+use process::{Over, Site, actors, ask, eventually, order};
 
 /// Four deaths of each: the pauses are 0, 100, 200 and 400 ms, inside the second that calls wait.
 const ROUNDS: u64 = 4;
@@ -20,15 +20,6 @@ const VICTIMS: [&str; 8] = [
     "connection/demo-b-1",
     LOCKOUT,
 ];
-
-/// Lets the clients end, also when the test fails.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 #[test]
 fn no_request_fails_while_every_kind_of_actor_dies() {

@@ -2,20 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::process::{Site, actors, ask, eventually};
+use super::process::{Over, Site, actors, ask, eventually};
 use super::support::Upstream;
 use super::{DONE, combo, reload, vendor};
 
 const RELOADS: usize = 100;
-
-/// Ends the clients, also when the test fails.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 #[test]
 fn fc_061_a_hundred_reloads_under_load_lose_no_request() {

@@ -18,7 +18,7 @@ use policy::ids::{Class, ConnectionId, ProviderId};
 use policy::lockout::{LockKey, LockoutSettings};
 use policy::plan::{Plan, Planned};
 use policy::strategy;
-use policy::verdict::{End, Failure, Signal, Verdict, judge};
+use policy::verdict::{Case, End, Failure, Signal, Verdict, judge};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::blueprint::{Blueprint, ConnectionNumbers, MailboxBounds, Placement};
@@ -120,7 +120,7 @@ fn add_provider(catalogue: &mut Catalogue, blueprint: &mut Blueprint, id: &str, 
 
 /// The verdict on an attempt that ended so, without a stated wait.
 pub fn verdict(end: End) -> Verdict {
-    judge(&Signal { end, hint: None }, Class::Apikey)
+    judge(&Signal::new(end, None), &Case::of(Class::Apikey))
 }
 
 /// What a bad verdict says.

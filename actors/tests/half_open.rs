@@ -10,7 +10,7 @@ use policy::breaker::BreakerState;
 use policy::change::{Exclusion, Refusal};
 use policy::hint::{Hint, HintSource};
 use policy::ids::Class;
-use policy::verdict::{End, Signal, judge};
+use policy::verdict::{Case, End, Signal, judge};
 
 const TWO: &str = "a: a1\nb: b1\nab priority: a/m b/m";
 const GOOD: End = End::Status(200);
@@ -147,7 +147,7 @@ fn fc_013_iii_a_429_proves_reachable_and_cools_as_stated() {
     paused(async {
         let world = at_the_end_of_the_hold(TWO).await;
         let hint = Some(Hint { wait_ms: 30_000, source: HintSource::Header });
-        let verdict = judge(&Signal { end: End::Status(429), hint }, Class::Apikey);
+        let verdict = judge(&Signal::new(End::Status(429), hint), &Case::of(Class::Apikey));
         let mut permit = world.acquire("a/m").await.unwrap();
         permit.settle(verdict.clone(), true, true);
         permit.close(&world.owners, &actors::testing::failure(&verdict)).await;

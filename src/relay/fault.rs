@@ -33,7 +33,7 @@ pub(super) struct Kept {
 impl Fault {
     /// Nobody answered.
     pub(super) fn of(end: End) -> Self {
-        Self { signal: Signal { end, hint: None }, answer: None }
+        Self { signal: Signal::new(end, None), answer: None }
     }
 
     /// An answer with another status than success.
@@ -45,10 +45,7 @@ impl Fault {
             body = redact::without(body, secret.expose());
             headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
         }
-        Self {
-            signal: Signal { end: End::Status(status), hint },
-            answer: Some(Kept { status, headers, body }),
-        }
+        Self { signal: Signal::new(End::Status(status), hint), answer: Some(Kept { status, headers, body }) }
     }
 }
 

@@ -13,7 +13,7 @@ use actors::permit::Permit;
 use bytes::Bytes;
 use futures_util::Stream;
 use policy::catalogue::Dialect;
-use policy::verdict::{End, Signal, judge};
+use policy::verdict::{Case, End, Signal, judge};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -80,7 +80,7 @@ impl Relayed {
     fn cut(&mut self) -> Poll<Option<Result<Bytes, Cut>>> {
         if let Some(mut permit) = self.permit.take() {
             let class = permit.target().class;
-            let verdict = judge(&Signal { end: End::CutAfterCommit, hint: None }, class);
+            let verdict = judge(&Signal::new(End::CutAfterCommit, None), &Case::of(class));
             permit.settle_again(verdict, self.direct);
         }
         self.tell("upstream_truncated", "the upstream's answer was cut before it was complete")

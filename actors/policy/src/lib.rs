@@ -19,6 +19,7 @@ pub mod hint;
 pub mod ids;
 pub mod lockout;
 pub mod plan;
+pub mod rules;
 pub mod strategy;
 pub mod time;
 pub mod verdict;

@@ -14,7 +14,7 @@ use policy::hint::{Hint, HintSource};
 use policy::ids::Class;
 use policy::lockout::LockOrder;
 use policy::time::{DAY, Millis};
-use policy::verdict::{End, Kind, Signal, Verdict, judge};
+use policy::verdict::{Case, End, Kind, Signal, Verdict, judge};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{
@@ -231,7 +231,7 @@ fn answer() -> impl Strategy<Value = Answer> {
 
 fn judged((end, wait_ms): Answer) -> Verdict {
     let hint = wait_ms.map(|wait_ms| Hint::new(wait_ms, HintSource::Header));
-    judge(&Signal { end, hint }, Class::Apikey)
+    judge(&Signal::new(end, hint), &Case::of(Class::Apikey))
 }
 
 fn movement() -> impl Strategy<Value = Move> {

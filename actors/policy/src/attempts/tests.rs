@@ -5,7 +5,7 @@ use crate::dice::Scripted;
 use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
 use crate::plan::{Plan, Planned};
-use crate::verdict::{End, Failure, Signal, Transport, Verdict, judge};
+use crate::verdict::{Case, End, Failure, Signal, Transport, Verdict, judge};
 
 /// Targets written as `provider@connection`, a `!` in front pins; the same provider in a row is one step.
 fn plan(combo: bool, targets: &[&str]) -> Plan {
@@ -40,7 +40,7 @@ fn plan(combo: bool, targets: &[&str]) -> Plan {
 
 fn failure_of(end: End, hint_ms: Option<u64>) -> Failure {
     let hint = hint_ms.map(|wait| Hint::new(wait, HintSource::Header));
-    match judge(&Signal { end, hint }, Class::Apikey) {
+    match judge(&Signal::new(end, hint), &Case::of(Class::Apikey)) {
         Verdict::Failure(failure) => failure,
         other => panic!("{end:?} is {other:?}"),
     }

@@ -9,7 +9,7 @@ use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
 use crate::time::Millis;
-use crate::verdict::{End, Kind, Signal, Then, Transport, Verdict, judge};
+use crate::verdict::{Case, End, Kind, Signal, Then, Transport, Verdict, judge};
 
 use BreakerState::{Closed, Degraded, HalfOpen, Open};
 
@@ -17,7 +17,7 @@ const T0: Millis = 1_768_478_400_000;
 const FAILURE: Outcome = Outcome::Failure(Kind::Transient);
 
 fn outcome(end: End) -> Outcome {
-    Outcome::of(&judge(&Signal { end, hint: None }, Class::Apikey), true)
+    Outcome::of(&judge(&Signal::new(end, None), &Case::of(Class::Apikey)), true)
 }
 
 /// State and failure count.
@@ -295,7 +295,7 @@ fn fc_013_every_end_of_a_probe() {
     // (iii) The 429 cools its connection; (iv) the 400 goes to the client and cools nobody.
     for (status, until, then) in [(429, Some(T0 + 30_010), Then::NextOrRetry), (400, None, Then::Stop)] {
         let hint = Some(Hint::new(30_000, HintSource::Header));
-        let verdict = judge(&Signal { end: End::Status(status), hint }, Class::Apikey);
+        let verdict = judge(&Signal::new(End::Status(status), hint), &Case::of(Class::Apikey));
         let mut connection = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
         let trial = connection.admit(false, T0).expect("clean");
         connection.record(trial, &verdict, T0, T0 + 10);

@@ -4,12 +4,15 @@
 use super::{Cooldown, LastError};
 use crate::backoff;
 use crate::time::{MINUTE, Millis};
-use crate::verdict::{CooldownRule, Failure, Reason};
+use crate::verdict::{CooldownRule, Failure, Level, Reason};
 
 /// Cap of the 401 and 402 ladder, ms (core P13).
 const LADDER_CAP_MS: Millis = 2 * MINUTE;
 /// How long after its cooldown's end a 401 streak is remembered, ms (core P13).
 const STREAK_MEMORY_MS: Millis = 2 * MINUTE;
+
+/// First step of the refusals' ladder, ms (core 3.8.3).
+const FIRST_REFUSAL_MS: Millis = 5 * MINUTE;
 
 /// How long a failure cools, and from when (decision 3).
 enum Wait {
@@ -17,14 +20,6 @@ enum Wait {
     Stated(Millis),
     /// From the start of the episode.
     Computed(Millis),
-}
-
-/// What a failure that starts an episode does to the level.
-#[derive(Clone, Copy, PartialEq)]
-enum Level {
-    Rises,
-    Keeps,
-    Zero,
 }
 
 impl Cooldown {
@@ -42,7 +37,10 @@ impl Cooldown {
                 self.note(failure, now);
                 return Some(failure.reason.as_str());
             }
-            CooldownRule::Scaled | CooldownRule::Base => false,
+            CooldownRule::Scaled
+            | CooldownRule::Base
+            | CooldownRule::Exact { .. }
+            | CooldownRule::Rejected => false,
             CooldownRule::Ladder => true,
         };
         let streak = self.state.streak;
@@ -98,6 +96,12 @@ impl Cooldown {
         let numbers = &self.settings;
         let scaled = |step| backoff::scaled(numbers.base_ms, step, numbers.max_steps, numbers.ceiling_ms);
         let limited = failure.reason == Reason::RateLimitExceeded;
+        match failure.cooldown {
+            CooldownRule::Exact { ms, level, stated: true } => return (Wait::Stated(ms), level),
+            CooldownRule::Exact { ms, level, stated: false } => return (Wait::Computed(ms), level),
+            CooldownRule::Rejected => return (Wait::Computed(FIRST_REFUSAL_MS), Level::Keeps),
+            _ => {}
+        }
         let base = failure.cooldown == CooldownRule::Base;
         if let Some(hint) = failure.hint.filter(|_| numbers.use_hints) {
             let level = if base { Level::Keeps } else { Level::Zero };

@@ -9,7 +9,7 @@ use crate::hint::from_headers;
 use crate::ids::{Class, ModelId};
 use crate::lockout::{LockReason, LockoutSettings, lock_for};
 use crate::time::Millis;
-use crate::verdict::{End, Reason, Signal, Verdict, judge};
+use crate::verdict::{Case, End, Reason, Signal, Verdict, judge};
 
 use Class::{Apikey, Oauth};
 
@@ -21,7 +21,7 @@ fn verdict(class: Class, status: u16, headers: &[(&str, &str)], now: Millis) -> 
         found.map(|(_, value)| value.as_bytes())
     };
     let hint = from_headers(get, status, now);
-    judge(&Signal { end: End::Status(status), hint }, class)
+    judge(&Signal::new(End::Status(status), hint), &Case::of(class))
 }
 
 fn plain(status: u16) -> Verdict {
@@ -174,12 +174,12 @@ fn what_cools_nobody() {
         End::SendInterrupted,
         End::ClientGone,
     ] {
-        let verdict = judge(&Signal { end, hint: None }, Apikey);
+        let verdict = judge(&Signal::new(end, None), &Case::of(Apikey));
         assert_eq!(send(&mut cooldown, &verdict, T0), None, "{end:?}");
     }
     assert_eq!(cooldown.view(), before);
     // F6, decision 9a: a stall is recorded.
-    let stall = judge(&Signal { end: End::StallAfterCommit, hint: None }, Apikey);
+    let stall = judge(&Signal::new(End::StallAfterCommit, None), &Case::of(Apikey));
     let change = send(&mut cooldown, &stall, T0).expect("F6");
     assert_eq!((change.from.as_str(), change.to.as_str()), ("ready", "ready"), "F6");
     let view = cooldown.view();

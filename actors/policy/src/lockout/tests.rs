@@ -9,7 +9,7 @@ use crate::change::Exclusion;
 use crate::hint::{Hint, HintSource};
 use crate::ids::{Class, ConnectionId, ModelId};
 use crate::time::Millis;
-use crate::verdict::{End, Failure, Reason, Signal, Transport, Verdict, judge};
+use crate::verdict::{Case, End, Failure, Reason, Signal, Transport, Verdict, judge};
 
 /// Noon UTC.
 const T0: Millis = 1_768_478_400_000;
@@ -20,7 +20,7 @@ fn listed(class: Class) -> LockoutSettings {
 
 fn failure(end: End, hint: Option<(Millis, HintSource)>) -> Failure {
     let hint = hint.map(|(wait_ms, source)| Hint::new(wait_ms, source));
-    match judge(&Signal { end, hint }, Class::Apikey) {
+    match judge(&Signal::new(end, hint), &Case::of(Class::Apikey)) {
         Verdict::Failure(failure) => failure,
         other => panic!("{end:?} is {other:?}"),
     }

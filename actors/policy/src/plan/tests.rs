@@ -214,8 +214,8 @@ fn nothing_configured_is_an_empty_plan_with_its_reason() {
 #[test]
 fn a_locked_model_leaves_the_account_to_others() {
     use crate::lockout::{Lockout, LockoutSettings, lock_for};
-    use crate::verdict::{End, Signal, Verdict, judge};
-    let Verdict::Failure(failure) = judge(&Signal { end: End::Status(404), hint: None }, Class::Apikey)
+    use crate::verdict::{Case, End, Signal, Verdict, judge};
+    let Verdict::Failure(failure) = judge(&Signal::new(End::Status(404), None), &Case::of(Class::Apikey))
     else {
         panic!("404 is a failure");
     };

@@ -3,7 +3,7 @@
 //! Core 3.2 (tables R2 and D22–D27) as decisions 1, 5, 7, 8, 9, 9a, 9c and 12c change
 //! them, by status alone. Text rules will stand before these rows.
 
-use super::{BreakerMark, CooldownRule, Failure, Kind, LockRule, Reason, Then};
+use super::{BreakerMark, CooldownRule, Detector, Failure, Kind, LockRule, Reason, Then};
 use crate::time::{Millis, SECOND};
 
 /// One row: the first whose range holds the status is the answer.
@@ -68,7 +68,20 @@ const fn failure(
     cooldown: CooldownRule,
     then: Then,
 ) -> Failure {
-    Failure { status, reason, breaker, cooldown, lock: None, hint: None, then }
+    Failure {
+        status,
+        restated_from: None,
+        detector: Detector::Status,
+        reason,
+        breaker,
+        cooldown,
+        lock: None,
+        terminal: None,
+        hint: None,
+        client_wait_ms: None,
+        rule: None,
+        then,
+    }
 }
 
 const NOT_FOUND_LOCK: LockRule =

@@ -1,7 +1,9 @@
 //! One row per status and per kind of end, written out a second time on purpose: a change of
 //! the table must be meant.
 
-use super::{BreakerMark, CooldownRule, End, Failure, Kind, Reason, Signal, Then, Transport, Verdict, judge};
+use super::{
+    BreakerMark, Case, CooldownRule, End, Failure, Kind, Reason, Signal, Then, Transport, Verdict, judge,
+};
 use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
 
@@ -12,7 +14,7 @@ use Then::{Next, NextOrOnce, NextOrRetry, Stop};
 const TRIP: BreakerMark = Counts(Kind::Transient);
 
 fn failure(end: End) -> Failure {
-    match judge(&Signal { end, hint: None }, Class::Apikey) {
+    match judge(&Signal::new(end, None), &Case::of(Class::Apikey)) {
         Verdict::Failure(failure) => failure,
         other => panic!("{end:?} is {other:?}"),
     }
@@ -99,7 +101,7 @@ fn ends_without_a_status() {
 
 #[test]
 fn success_and_nobodys_fault() {
-    let of = |end| judge(&Signal { end, hint: None }, Class::Oauth);
+    let of = |end| judge(&Signal::new(end, None), &Case::of(Class::Oauth));
     assert!([200, 201, 204, 299].iter().all(|status| of(End::Status(*status)) == Verdict::Success));
     assert_eq!((of(End::ClientGone), of(End::Local)), (Verdict::Neutral, Verdict::Neutral));
 }
@@ -108,7 +110,7 @@ fn success_and_nobodys_fault() {
 fn the_stated_wait_is_kept_for_every_failure() {
     let hint = Some(Hint::new(7_000, HintSource::Header));
     for end in [End::Status(400), End::Status(429), End::Status(529), End::Status(301), End::NoFirstByte] {
-        let Verdict::Failure(failure) = judge(&Signal { end, hint }, Class::Apikey) else {
+        let Verdict::Failure(failure) = judge(&Signal::new(end, hint), &Case::of(Class::Apikey)) else {
             panic!("{end:?} is a failure")
         };
         assert_eq!(failure.hint, hint, "{end:?}");
@@ -117,7 +119,7 @@ fn the_stated_wait_is_kept_for_every_failure() {
 
 #[test]
 fn labels_for_metrics() {
-    let label = |end| judge(&Signal { end, hint: None }, Class::Apikey).label();
+    let label = |end| judge(&Signal::new(end, None), &Case::of(Class::Apikey)).label();
     let ends = [End::Status(200), End::ClientGone, End::Status(429), End::NoFirstByte, End::Status(404)];
     assert_eq!(ends.map(label), ["success", "neutral", "rate_limit_exceeded", "server_error", "not_found"]);
 }

@@ -5,7 +5,7 @@ use policy::hint::{Hint, from_headers};
 use policy::ids::Class;
 use policy::lockout::{LockKey, LockOrder, LockReason, Lockout, LockoutSettings};
 use policy::time::Millis;
-use policy::verdict::{End, Signal, Verdict, judge};
+use policy::verdict::{Case, End, Signal, Verdict, judge};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -118,7 +118,7 @@ fn every_status_has_a_verdict() {
         // Beyond HTTP's own statuses one class stands for all.
         let classes = if status < 700 { 3 } else { 1 };
         for class in [Class::Apikey, Class::Oauth, Class::Local].into_iter().take(classes) {
-            let verdict = judge(&Signal { end: End::Status(status), hint: None }, class);
+            let verdict = judge(&Signal::new(End::Status(status), None), &Case::of(class));
             match verdict {
                 Verdict::Success => assert!((200..=299).contains(&status), "{status}"),
                 Verdict::Neutral => panic!("{status} is somebody's"),

@@ -6,14 +6,14 @@ use crate::breaker::BreakerState::{Closed, Degraded, HalfOpen, Open};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::Class;
 use crate::time::Millis;
-use crate::verdict::{End, Kind, Signal, Transport, judge};
+use crate::verdict::{Case, End, Kind, Signal, Transport, judge};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as TextError, MapDeserializer};
 
 #[test]
 fn decision_7_what_was_counted_is_neutral() {
-    let failed = judge(&Signal { end: End::Status(503), hint: None }, Class::Apikey);
+    let failed = judge(&Signal::new(End::Status(503), None), &Case::of(Class::Apikey));
     assert_eq!(Outcome::of(&failed, true), FAILURE);
     assert_eq!(Outcome::of(&failed, false), Outcome::Neutral);
     assert_eq!(outcome(End::Transport(Transport::ProxyUnreachable)), Outcome::Neutral);

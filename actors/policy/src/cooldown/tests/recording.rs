@@ -5,7 +5,7 @@ use super::{T0, at_level, clean, hinted, left, plain, send};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::Class;
 use crate::time::Millis;
-use crate::verdict::{End, Signal, Verdict, judge};
+use crate::verdict::{Case, End, Signal, Verdict, judge};
 use Class::{Apikey, Oauth};
 use serde::Deserialize;
 use serde::de::value::{Error as TextError, MapDeserializer};
@@ -182,7 +182,7 @@ fn decision_3a_a_lone_trial_after_a_cooldown() {
     assert_eq!(left(&cooldown, ended + 50), Some(6_000));
     assert!(cooldown.admit(true, ended + 6_050).expect("another trial").lone);
     // Not judged: another trial at once. A lost one: when its lease is over.
-    for verdict in [Verdict::Neutral, judge(&Signal { end: End::NoFirstByte, hint: None }, Apikey)] {
+    for verdict in [Verdict::Neutral, judge(&Signal::new(End::NoFirstByte, None), &Case::of(Apikey))] {
         let mut cooldown = cooled();
         let lone = cooldown.admit(true, ended).expect("the trial");
         assert_eq!(cooldown.record(lone, &verdict, ended, ended + 9).expect("told").why, "trial-returned");

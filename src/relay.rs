@@ -7,6 +7,7 @@
 mod cascade;
 mod commit;
 mod fault;
+mod judging;
 mod stream;
 
 use std::cell::RefCell;
@@ -28,6 +29,7 @@ use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
 pub use crate::upstream::Endpoints;
 pub use cascade::serve;
+pub use judging::{Judging, Traits};
 pub use stream::{Cut, Relayed};
 
 /// What all workers share.
@@ -36,6 +38,8 @@ pub struct Tower {
     pub owners: Owners,
     /// How connections are dialled.
     pub endpoints: ArcSwap<Endpoints>,
+    /// What verdicts ask of the configuration.
+    pub judging: ArcSwap<Judging>,
     /// Counts of what happens.
     pub metrics: Arc<Metrics>,
     /// Woken when the grace of a shutdown is over: what still flows ends then.

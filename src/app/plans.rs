@@ -14,6 +14,7 @@ use policy::strategy;
 
 use crate::http::auth::{Keys, hash};
 use crate::http::state::{HttpSettings, ListedModel};
+use crate::relay::{Judging, Traits};
 use crate::settings::{self, AuthHeader, Format, Settings};
 use crate::upstream::{Endpoint, Endpoints, HeaderName, HeaderValue, Route, Uri, join_url};
 
@@ -189,6 +190,17 @@ pub fn endpoints(settings: &Settings) -> Endpoints {
         }
     }
     endpoints
+}
+
+/// What verdicts ask of the configuration.
+pub fn judging(settings: &Settings) -> Judging {
+    let providers = settings.providers.iter().map(|provider| {
+        let cooling = settings.resilience.connection_cooldown.of(provider.class);
+        let traits =
+            Traits { per_model_quota: provider.per_model_quota, use_hints: cooling.use_upstream_retry_hints };
+        (provider.id.clone(), traits)
+    });
+    Judging { providers: providers.collect(), ..Judging::default() }
 }
 
 fn addresses(base: &str) -> Option<[Uri; 5]> {

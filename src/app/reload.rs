@@ -12,7 +12,7 @@ use actors::router::family::Apply;
 use arc_swap::ArcSwap;
 use policy::strategy;
 
-use super::plans::{blueprint, endpoints, http_settings};
+use super::plans::{blueprint, endpoints, http_settings, judging};
 use super::serve::client_settings;
 use super::{builtin, scripted};
 use crate::http::auth::hash;
@@ -81,6 +81,7 @@ impl Reloader {
         // Owners first: a request that is planned with a new entity must find it.
         self.owners.router.mailbox.post(Apply(Arc::new(blueprint(&settings, &self.salt))));
         self.tower.endpoints.store(Arc::new(endpoints(&settings)));
+        self.tower.judging.store(Arc::new(judging(&settings)));
         self.client.store(Arc::new(client));
         self.http_settings.store(Arc::new(http_settings(&settings, self.made_key)));
         self.grace.store(Arc::new(settings.server.shutdown_grace));

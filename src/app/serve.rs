@@ -21,7 +21,7 @@ use actors::watch::Living;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::plans::{blueprint, endpoints, http_settings};
+use super::plans::{blueprint, endpoints, http_settings, judging};
 use super::reload::Reloader;
 use super::roots::Nursery;
 use super::scripted;
@@ -140,6 +140,7 @@ impl Base {
             tower: Arc::new(Tower {
                 owners: self.owners.clone(),
                 endpoints: ArcSwap::from_pointee(endpoints(settings)),
+                judging: ArcSwap::from_pointee(judging(settings)),
                 metrics: self.metrics.clone(),
                 cutoff: Arc::new(tokio::sync::Notify::new()),
             }),

@@ -7,7 +7,7 @@ use actors::router::pick::{Pick, Served as Record};
 use policy::attempts::{Attempts, Failed, LastAnswer, Next};
 use policy::blocked::{Blocked, blocked};
 use policy::plan::{Excluded, Plan, Planned};
-use policy::verdict::{Case, End, Verdict, judge};
+use policy::verdict::{End, Verdict, judge};
 
 use super::commit::{Committed, commit};
 use super::fault::{Fault, Kept};
@@ -128,7 +128,8 @@ impl<'a> Run<'a> {
     }
 
     async fn failed(&mut self, index: usize, target: &Planned, mut permit: Permit, fault: Fault) -> Next {
-        let verdict = judge(&fault.signal, &Case::of(target.class));
+        let now = self.worker.tower.owners.clock.now();
+        let verdict = judge(&fault.signal, &self.worker.tower.judging.load().case(target, now));
         self.worker.tower.metrics.attempt(target, verdict.label());
         let failure = match &verdict {
             Verdict::Failure(failure) => failure.clone(),

@@ -14,6 +14,11 @@ use crate::upstream::{Answer, AnswerBody, Endpoint, HeaderMap};
 
 /// Most that is read of an error's body.
 const LONGEST: usize = 256 * 1024;
+/// Most of it that rules read.
+const LONGEST_TEXT: usize = 64 * 1024;
+/// Most headers of a failed answer that rules read, and the longest of them, bytes.
+const MOST_HEADERS: usize = 100;
+const LONGEST_HEADER: usize = 4 * 1024;
 /// How long it may take: the status is known, and the next target waits.
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -45,8 +50,29 @@ impl Fault {
             body = redact::without(body, secret.expose());
             headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
         }
-        Self { signal: Signal::new(End::Status(status), hint), answer: Some(Kept { status, headers, body }) }
+        let mut signal = Signal::new(End::Status(status), hint);
+        signal.headers = words(&headers);
+        signal.text = text(&headers, &body);
+        Self { signal, answer: Some(Kept { status, headers, body }) }
     }
+}
+
+/// The headers that rules may read.
+fn words(headers: &HeaderMap) -> Vec<(String, String)> {
+    let readable = headers.iter().filter(|(name, _)| *name != "set-cookie").take(MOST_HEADERS);
+    readable
+        .filter_map(|(name, value)| {
+            let value = value.to_str().ok().filter(|value| value.len() <= LONGEST_HEADER)?;
+            Some((name.as_str().to_owned(), value.to_owned()))
+        })
+        .collect()
+}
+
+/// The body as rules read it; an encoded one says nothing.
+fn text(headers: &HeaderMap, body: &[u8]) -> String {
+    let encoded = headers.get("content-encoding").is_some_and(|value| value != "identity");
+    let readable = if encoded { &[] } else { &body[..body.len().min(LONGEST_TEXT)] };
+    String::from_utf8_lossy(readable).into_owned()
 }
 
 /// What comes of a body within its bounds.

@@ -5,6 +5,7 @@
 //! client nothing is retried.
 
 mod cascade;
+mod checkup;
 mod commit;
 mod fault;
 mod judging;
@@ -29,6 +30,7 @@ use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
 pub use crate::upstream::Endpoints;
 pub use cascade::serve;
+pub use checkup::{Checkup, checkup};
 pub use judging::{Judging, Traits};
 pub use stream::{Cut, Relayed};
 

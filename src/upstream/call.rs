@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub enum Dialled {
 pub struct Dialler {
     settings: Arc<ArcSwap<ClientSettings>>,
     made: RefCell<Made>,
+    /// Local addresses by the host that was dialled.
+    egress: RefCell<HashMap<Box<str>, Arc<str>>>,
 }
 
 /// Clients made with the settings of one moment.
@@ -71,7 +74,7 @@ impl Dialler {
     /// Clients made as needed.
     pub fn new(settings: Arc<ArcSwap<ClientSettings>>) -> Self {
         let made = Made { with: settings.load_full(), clients: HashMap::new() };
-        Self { settings, made: RefCell::new(made) }
+        Self { settings, made: RefCell::new(made), egress: RefCell::default() }
     }
 
     fn pair(&self, connect_timeout: Duration) -> Rc<Pair> {
@@ -94,14 +97,32 @@ impl Dialler {
     pub async fn send(&self, call: &Call<'_>) -> Result<Answer, Dialled> {
         let pair = self.pair(call.endpoint.connect_timeout);
         let answer = match attempt(&pair.pooled, call).await {
-            Err((Dialled::Failed(Transport::Reset), Reused(true))) => attempt(&pair.fresh, call).await,
+            Err((Dialled::Failed(Transport::Reset), Opened(None))) => attempt(&pair.fresh, call).await,
             answer => answer,
         };
-        let (answer, connection) = answer.map_err(|(dialled, _)| dialled)?;
+        let ((answer, connection), opened) = answer.map_err(|(dialled, _)| dialled)?;
+        if let Opened(Some(from)) = opened {
+            self.left_from(call.endpoint, from);
+        }
         if connection == Afterwards::Unclean {
             self.forget(call.endpoint.connect_timeout);
         }
         answer.map_err(Dialled::Failed)
+    }
+
+    /// The address that requests to the endpoint's host leave from, as last seen (decision 31a).
+    pub fn egress(&self, endpoint: &Endpoint) -> Option<Arc<str>> {
+        let host = endpoint.address(Route::Chat).authority()?.as_str();
+        self.egress.borrow().get(host).cloned()
+    }
+
+    fn left_from(&self, endpoint: &Endpoint, from: IpAddr) {
+        let Some(host) = endpoint.address(Route::Chat).authority() else { return };
+        let mut egress = self.egress.borrow_mut();
+        match egress.get(host.as_str()) {
+            Some(known) if known.parse() == Ok(from) => {}
+            _ => drop(egress.insert(host.as_str().into(), from.to_string().into())),
+        }
     }
 
     /// Closes what the pool holds. The client gives a connection back as soon as it has read a head
@@ -121,11 +142,12 @@ enum Afterwards {
     Unclean,
 }
 
-struct Reused(bool);
+/// The local address of the connection that the request opened; `None`: it took one from the pool.
+struct Opened(Option<IpAddr>);
 
 type Received = (Result<Answer, Transport>, Afterwards);
 
-async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<Received, (Dialled, Reused)> {
+async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<(Received, Opened), (Dialled, Opened)> {
     let mut request = client.request(Method::POST, call.endpoint.address(call.route).clone()).no_decompress();
     let headers = request.headers_mut();
     for (name, value) in call.headers.iter().chain(&call.endpoint.headers) {
@@ -135,13 +157,14 @@ async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<Received, (Dia
     let progress = Progress::of(total);
     let sending = request.send_body(Outgoing::new(call.body.to_vec(), progress.clone()));
     DIALLED
-        .scope(Cell::new(false), async {
+        .scope(Cell::new(None), async {
             let sent = with_progress(sending, &progress).await;
-            let reused = Reused(!DIALLED.with(Cell::get));
+            let opened = Opened(DIALLED.with(Cell::get));
             match sent {
-                Some(Ok(response)) => Ok(Answer::new(response)),
-                Some(Err(error)) => Err((classify(&error, &progress), reused)),
-                None => Err((Dialled::SendInterrupted, Reused(false))),
+                Some(Ok(response)) => Ok((Answer::new(response), opened)),
+                Some(Err(error)) => Err((classify(&error, &progress), opened)),
+                // Never sent again: the provider has seen a part of it.
+                None => Err((Dialled::SendInterrupted, opened)),
             }
         })
         .await

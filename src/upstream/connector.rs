@@ -8,6 +8,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -46,8 +47,8 @@ pub fn extra_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> 
 }
 
 tokio::task_local! {
-    /// Set when the request that is being sent opened its own connection.
-    pub(super) static DIALLED: Cell<bool>;
+    /// Set when the request that is being sent opened its own connection: from which address.
+    pub(super) static DIALLED: Cell<Option<IpAddr>>;
 }
 
 fn tls(settings: &ClientSettings) -> Arc<rustls::ClientConfig> {
@@ -69,9 +70,10 @@ fn tls(settings: &ClientSettings) -> Arc<rustls::ClientConfig> {
 pub(super) fn client(settings: &ClientSettings, keep: bool) -> awc::Client {
     let tcp =
         actix_tls::connect::Connector::default().service().map(|connection: Connection<Uri, TcpStream>| {
-            // Outside a request (a test, say) nobody asks.
-            let _ = DIALLED.try_with(|dialled| dialled.set(true));
             let (io, connection) = connection.replace_io(());
+            let from = io.local_addr().map_or(IpAddr::from([0, 0, 0, 0]), |address| address.ip());
+            // Outside a request (a test, say) nobody asks.
+            let _ = DIALLED.try_with(|dialled| dialled.set(Some(from)));
             if let Err(error) = io.set_nodelay(true) {
                 tracing::debug!(%error, "nodelay could not be set");
             }

@@ -1,82 +1,156 @@
-//! The forms of a time in a header value. They come from strangers: anything odd is `None`,
-//! nothing panics, and no number is infinite or negative.
+//! Waits in the words of a body (core 3.3 H8–H13, rules 3.5.2): a phrase, then a value. The
+//! body may be prose, HTML, or JSON that was cut, so phrases are looked for everywhere. They
+//! are few and fixed: a scan by hand is shorter than patterns, and linear by construction.
 
-use std::time::UNIX_EPOCH;
+use super::forms::{self, Number};
+use super::{Clock, Hint, HintSource, SKEW_MS, until};
+use crate::time::{DAY, MINUTE, Millis};
 
-use crate::time::{HOUR, MINUTE, Millis, SECOND};
+/// One row of the table: what stands after one of the phrases, and the longest wait it tells.
+struct Row {
+    phrases: &'static [&'static str],
+    read: fn(&str, Clock) -> Option<Millis>,
+    longest: Millis,
+}
 
-/// A finite number ≥ 0 as it was written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Number(pub f64);
+/// In the order of core 3.3; the first that yields a wait wins.
+const ROWS: [Row; 5] = [
+    // H8. "try again in" is OpenAI's wording of the same (decision 2: every stated wait).
+    Row { phrases: &["retry in", "try again in"], read: span, longest: DAY },
+    // H9.
+    Row {
+        phrases: &["try again at", "wait until", "reset at", "resets at", "available at", "retry after"],
+        read: date_time,
+        longest: Millis::MAX,
+    },
+    // H10 and H11.
+    Row {
+        phrases: &["reset after", "resets after", "reset in", "resets in"],
+        read: span,
+        longest: Millis::MAX,
+    },
+    // H12.
+    Row { phrases: &["reset at", "resets at"], read: month_day, longest: Millis::MAX },
+    // H13.
+    Row { phrases: &["retry after"], read: span, longest: DAY },
+];
 
-impl Number {
-    pub(super) fn times(self, unit: Millis) -> Self {
-        // Units are small, so the conversion is exact.
-        Self(self.0 * unit as f64)
+pub(super) fn read(body: &str, clock: Clock) -> Option<Hint> {
+    let text = plain(body);
+    let wait_ms = ROWS.iter().find_map(|row| Some(row.wait(&text, clock)?.min(row.longest)))?;
+    Some(Hint::new(wait_ms, HintSource::Body))
+}
+
+/// The wait until the reset that the text states, however long (core D13): the rows about
+/// pacing, which never tell more than a day, are left out.
+#[cfg_attr(not(test), allow(dead_code, reason = "for the text rules of the verdict"))]
+pub(crate) fn reset_of(text: &str, now: Millis) -> Option<Millis> {
+    let text = plain(text);
+    let resets = ROWS.iter().filter(|row| row.longest > DAY);
+    resets.filter_map(|row| row.wait(&text, Clock::ours(now))).next()
+}
+
+/// "Resets in 13 days" (rules 3.5.2): whole numbers above 0 with a unit in words.
+#[cfg_attr(not(test), allow(dead_code, reason = "for the text rules of the verdict"))]
+pub(crate) fn countdown(text: &str) -> Option<Millis> {
+    let in_words = |unit: &str| {
+        let names = ["day", "hour", "minute", "second"];
+        names.iter().any(|name| unit.strip_prefix(name).is_some_and(|plural| matches!(plural, "" | "s")))
+    };
+    let text = plain(text);
+    let read = |rest: &str| {
+        let whole = rest.split(|c: char| !c.is_ascii_digit()).next()?.len();
+        let (sum, _) = forms::leading_duration(rest, in_words).filter(|_| !rest[whole..].starts_with('.'))?;
+        sum.span()
+    };
+    ["reset in", "resets in"].iter().find_map(|phrase| after(&text, phrase).find_map(read))
+}
+
+impl Row {
+    fn wait(&self, text: &str, clock: Clock) -> Option<Millis> {
+        let read = |rest: &str| (self.read)(rest, clock);
+        self.phrases.iter().find_map(|phrase| after(text, phrase).find_map(read))
     }
+}
 
-    pub(super) fn is_zero(self) -> bool {
-        self.0 == 0.0
+// === finding ===
+
+/// Small letters, and a blank for every escape of JSON: "\nResets in" begins a word too.
+fn plain(body: &str) -> String {
+    let mut plain = String::with_capacity(body.len());
+    let mut chars = body.chars().peekable();
+    while let Some(letter) = chars.next() {
+        if letter != '\\' {
+            plain.push(letter.to_ascii_lowercase());
+            continue;
+        }
+        while chars.next_if_eq(&'\\').is_some() {}
+        chars.next();
+        plain.push(' ');
     }
-
-    /// Whole milliseconds of a positive span, at least 1; a span beyond u64 saturates.
-    pub(super) fn span(self) -> Option<Millis> {
-        (self.0 > 0.0).then(|| (self.0.round() as Millis).max(1))
-    }
+    plain
 }
 
-/// The value as trimmed text; `None` if it is not ASCII.
-pub(super) fn clean(value: &[u8]) -> Option<&str> {
-    let text = std::str::from_utf8(value).ok()?;
-    text.is_ascii().then(|| text.trim_ascii())
+/// What follows each place where the phrase stands; blanks between its words may be any.
+fn after<'a>(text: &'a str, phrase: &'a str) -> impl Iterator<Item = &'a str> {
+    let (first, others) = phrase.split_once(' ').unwrap_or((phrase, ""));
+    text.match_indices(first).filter_map(move |(at, _)| {
+        if text[..at].ends_with(char::is_alphanumeric) {
+            return None;
+        }
+        let mut rest = &text[at + first.len()..];
+        for word in others.split(' ') {
+            rest = rest.strip_prefix(char::is_whitespace)?.trim_start().strip_prefix(word)?;
+        }
+        let rest = rest.trim_start();
+        Some(rest.strip_prefix(':').unwrap_or(rest).trim_start())
+    })
 }
 
-/// Digits with at most one point and nothing else: no sign, no exponent, no words.
-pub(super) fn number(text: &str) -> Option<Number> {
-    let (digits, rest) = text.split_at(numeral_len(text));
-    if !rest.is_empty() || !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    let value: f64 = digits.parse().ok()?;
-    value.is_finite().then_some(Number(value))
+// === values ===
+
+fn span(rest: &str, _: Clock) -> Option<Millis> {
+    forms::leading_duration(rest, |_| true).map(|(sum, _)| sum).and_then(Number::span)
 }
 
-/// The digits that the text begins with.
-pub(super) fn leading_integer(text: &str) -> Option<Number> {
-    let len = text.bytes().take_while(u8::is_ascii_digit).count();
-    number(&text[..len])
+/// "2026-01-21T12:00:00.5+02:00", "2026-01-21 12:00", "2026-01-21 12:00:00 +0800".
+fn date_time(rest: &str, clock: Clock) -> Option<Millis> {
+    let (day, tail) = shaped(rest, "0000-00-00")?;
+    let (time, tail) = time_of_day(tail.strip_prefix(['t', ' '])?.trim_start())?;
+    until(forms::date(&format!("{day}T{time}{}", zone(tail)))?, clock.server)
 }
 
-/// Numbers with units h, m, s, ms, joined or separated by blanks ("1h5m", "1h 5m",
-/// "59.7ms"; decision 4), as ms.
-pub(super) fn duration(text: &str) -> Option<Number> {
-    let mut rest = text;
-    let mut sum = 0.0;
-    while !rest.is_empty() {
-        let (digits, tail) = rest.split_at(numeral_len(rest));
-        let tail = tail.trim_ascii_start();
-        let letters = tail.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (unit, tail) = tail.split_at(letters);
-        sum += number(digits)?.times(unit_ms(unit)?).0;
-        rest = tail.trim_ascii_start();
-    }
-    f64::is_finite(sum).then_some(Number(sum))
+/// "01-20 12:00", with or without seconds.
+fn month_day(rest: &str, clock: Clock) -> Option<Millis> {
+    let (day, tail) = shaped(rest, "00-00")?;
+    let (time, _) = time_of_day(tail.strip_prefix(['t', ' '])?.trim_start())?;
+    // A reset told to the minute is not over before the minute is; else it would be a year away.
+    let late = if time.len() == "00:00".len() { MINUTE } else { SKEW_MS };
+    let at = forms::next_in_year(&format!("{day}T{time}"), clock.server, late)?;
+    Some(at.saturating_sub(clock.server).max(1))
 }
 
-/// An HTTP date as epoch ms.
-pub(super) fn http_date(text: &str) -> Option<Number> {
-    let at = httpdate::parse_http_date(text).ok()?;
-    let since = at.duration_since(UNIX_EPOCH).ok()?;
-    Some(Number(since.as_secs() as f64).times(SECOND))
+/// Hours and minutes, and as much of "seconds and fraction" as there is.
+fn time_of_day(text: &str) -> Option<(&str, &str)> {
+    let (short, tail) = shaped(text, "00:00")?;
+    let Some((_, tail)) = shaped(tail, ":00") else { return Some((short, tail)) };
+    let decimals = tail.strip_prefix('.').map_or(0, |digits| {
+        let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+        if count > 0 { count + 1 } else { 0 }
+    });
+    Some(text.split_at(text.len() - tail.len() + decimals))
 }
 
-fn numeral_len(text: &str) -> usize {
-    let in_numeral = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    text.bytes().take_while(in_numeral).count()
+/// A numeric offset, after at most a blank; anything else is read as UTC.
+fn zone(text: &str) -> &str {
+    let text = text.strip_prefix(' ').unwrap_or(text);
+    let shapes = ["+00:00", "-00:00", "+0000", "-0000"];
+    shapes.iter().find_map(|shape| shaped(text, shape)).map_or("Z", |(offset, _)| offset)
 }
 
-fn unit_ms(unit: &str) -> Option<Millis> {
-    let known = [("h", HOUR), ("m", MINUTE), ("s", SECOND), ("ms", 1)];
-    let found = known.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name));
-    found.map(|(_, ms)| *ms)
+/// The beginning of the text if it is like the shape, in which 0 is any digit; and the rest.
+fn shaped<'a>(text: &'a str, shape: &str) -> Option<(&'a str, &'a str)> {
+    let head = text.get(..shape.len())?;
+    let fits = |(byte, shape): (u8, u8)| if shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
+    head.bytes().zip(shape.bytes()).all(fits).then(|| text.split_at(shape.len()))
 }

@@ -1,7 +1,6 @@
-//! Properties of lockouts, of hints and of verdicts.
+//! Properties of lockouts and of verdicts.
 
 use super::{T0, Turn, check_refusal, class, config, gap};
-use policy::hint::{Hint, from_headers};
 use policy::ids::Class;
 use policy::lockout::{LockKey, LockOrder, LockReason, Lockout, LockoutSettings};
 use policy::time::Millis;
@@ -70,47 +69,7 @@ proptest! {
     }
 }
 
-// === hint, verdict ===
-
-fn header() -> impl Strategy<Value = Option<Vec<u8>>> {
-    option::of(prop_oneof![
-        vec(any::<u8>(), 0..40),
-        "[0-9.]{0,25}".prop_map(String::into_bytes),
-        "([0-9]{1,9}(\\.[0-9]{1,5})?(ms|s|m|h| )?){0,4}".prop_map(String::into_bytes),
-        "[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
-            .prop_map(String::into_bytes),
-        Just(b"0".to_vec()),
-    ])
-}
-
-proptest! {
-    #![proptest_config(config(96))]
-
-    #[test]
-    fn headers_of_any_bytes(
-        values in [header(), header(), header(), header(), header(), header(), header(), header()],
-        status in prop_oneof![Just(429), any::<u16>()],
-        now in prop_oneof![Just(T0), any::<u64>()],
-    ) {
-        let names = [
-            "retry-after-ms",
-            "x-ms-retry-after-ms",
-            "retry-after",
-            "x-ratelimit-reset",
-            "x-ratelimit-remaining-requests",
-            "x-ratelimit-reset-requests",
-            "x-ratelimit-remaining-tokens",
-            "x-ratelimit-reset-tokens",
-        ];
-        let get = |name: &str| {
-            let index = names.iter().position(|known| *known == name).expect("a known name");
-            values[index].as_deref()
-        };
-        if let Some(hint) = from_headers(get, status, now) {
-            prop_assert!((Hint::MIN_MS..=Hint::MAX_MS).contains(&hint.wait_ms));
-        }
-    }
-}
+// === verdict ===
 
 #[test]
 fn every_status_has_a_verdict() {

@@ -4,10 +4,11 @@
 
 use std::time::UNIX_EPOCH;
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
+use jiff::civil::{DateTime, Time};
 use jiff::fmt::rfc2822;
-use jiff::tz::TimeZone;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::time::{DAY, HOUR, MINUTE, Millis, SECOND};
 
@@ -39,10 +40,6 @@ impl Number {
 
     pub(super) fn exceeds(self, value: u64) -> bool {
         self > Self::whole(value)
-    }
-
-    pub(super) fn is_zero(self) -> bool {
-        self.0 == 0
     }
 
     /// Whole milliseconds of a positive span, at least 1; a span beyond u64 saturates.
@@ -137,29 +134,25 @@ pub(super) fn date(text: &str) -> Option<Millis> {
     if let Some(since) = http() {
         return Some(since.as_secs().saturating_mul(SECOND));
     }
-    let at = None
-        .or_else(|| text.parse::<Timestamp>().ok())
-        .or_else(|| text.parse::<DateTime>().ok().and_then(as_utc))
-        .or_else(|| rfc2822::parse(text).ok().map(|at| at.timestamp()));
-    epoch_ms(at?)
+    let mail = || Millis::try_from(rfc2822::parse(text).ok()?.timestamp().as_millisecond()).ok();
+    iso_date(text).or_else(mail)
 }
 
-/// The next time that this month, day and time come round (H12).
-pub(super) fn next_in_year(month_day_time: &str, now: Millis, skew: Millis) -> Option<Millis> {
+/// In pieces, because the end of year 9999, which some write for "never", is no `Timestamp`.
+fn iso_date(text: &str) -> Option<Millis> {
+    let pieces = Pieces::parse(text).ok()?;
+    let at = pieces.date().to_datetime(pieces.time().unwrap_or(Time::midnight()));
+    let ahead = pieces.to_numeric_offset().unwrap_or(Offset::UTC).seconds();
+    let since = DateTime::constant(1970, 1, 1, 0, 0, 0, 0).duration_until(at);
+    let since = since.checked_sub(SignedDuration::from_secs(ahead.into()))?;
+    Millis::try_from(since.as_millis()).ok()
+}
+
+/// The next time that this month, day and time come round (H12); `late` is still "now".
+pub(super) fn next_in_year(month_day_time: &str, now: Millis, late: Millis) -> Option<Millis> {
     let today = Timestamp::from_millisecond(i64::try_from(now).ok()?).ok()?;
-    let year = today.to_zoned(TimeZone::UTC).year();
-    let in_year = |year: i16| {
-        let at = format!("{year:04}-{month_day_time}").parse::<DateTime>().ok()?;
-        epoch_ms(as_utc(at)?)
-    };
-    let ahead = |at: &Millis| at.saturating_add(skew) >= now;
+    let year = Offset::UTC.to_datetime(today).year();
+    let in_year = |year: i16| iso_date(&format!("{year:04}-{month_day_time}"));
+    let ahead = |at: &Millis| at.saturating_add(late) >= now;
     in_year(year).filter(ahead).or_else(|| in_year(year.checked_add(1)?))
-}
-
-fn as_utc(at: DateTime) -> Option<Timestamp> {
-    TimeZone::UTC.to_timestamp(at).ok()
-}
-
-fn epoch_ms(at: Timestamp) -> Option<Millis> {
-    Millis::try_from(at.as_millisecond()).ok()
 }

@@ -85,10 +85,12 @@ fn reset_instant(value: &str, clock: Clock) -> Option<Millis> {
 /// The latest reset of the buckets that are empty.
 fn empty_buckets<'a>(get: impl Fn(&str) -> Option<&'a str>, clock: Clock) -> Option<Millis> {
     let reset = |(left, empty, reset): (&str, &str, &str)| {
-        let left = get(left)?;
-        let is_empty = left.eq_ignore_ascii_case(empty) || forms::number(left).is_some_and(Number::is_zero);
-        let value = get(reset).filter(|_| is_empty)?;
-        span_or_instant(value, RECENT_EPOCH_SECONDS, clock)
+        let is_empty = |left: &&str| match forms::number(empty) {
+            Some(zero) => forms::number(left) == Some(zero),
+            None => left.eq_ignore_ascii_case(empty),
+        };
+        get(left).filter(is_empty)?;
+        span_or_instant(get(reset)?, RECENT_EPOCH_SECONDS, clock)
     };
     BUCKETS.into_iter().filter_map(reset).max()
 }

@@ -85,7 +85,7 @@ fn is_bounded(hint: Option<Hint>) -> bool {
 }
 
 proptest! {
-    #![proptest_config(config(1_000))]
+    #![proptest_config(config(96))]
 
     #[test]
     fn any_answer_states_nothing_or_a_bounded_wait(

@@ -1,29 +1,13 @@
 //! H1–H4, decision 32, and the field cases of `Retry-After`, as literal rows: what a provider
 //! wrote, what we wait.
 
-use crate::hint::{Hint, HintSource, from_headers};
+use super::{T0, wait};
+use crate::hint::{HEADERS, Hint, HintSource, from_headers, is_read};
 use crate::time::{DAY, Millis};
-
-/// 2026-01-15T12:00:00Z
-const T0: Millis = 1_768_478_400_000;
-
-fn wait_at(now: Millis, status: u16, headers: &[(&str, &str)]) -> Option<Millis> {
-    let get = |name: &str| {
-        let found = headers.iter().find(|(header, _)| *header == name);
-        found.map(|(_, value)| value.as_bytes())
-    };
-    let hint = from_headers(get, status, now)?;
-    assert_eq!(hint.source, HintSource::Header);
-    Some(hint.wait_ms)
-}
-
-fn wait(headers: &[(&str, &str)]) -> Option<Millis> {
-    wait_at(T0, 429, headers)
-}
 
 #[test]
 fn forms_of_retry_after() {
-    let rows: [(&str, &str, Option<Millis>); 29] = [
+    let rows: [(&str, &str, Option<Millis>); 31] = [
         ("H1", "45", Some(45_000)),
         ("H1", " 45\t", Some(45_000)),
         ("H2", "Thu, 15 Jan 2026 12:02:00 GMT", Some(120_000)),
@@ -50,6 +34,8 @@ fn forms_of_retry_after() {
         ("exponent", "1e5", None),
         ("infinite", "inf", None),
         ("not a number", "NaN", None),
+        ("two points", "1.2.3", None),
+        ("in words", "2 minutes", Some(120_000)),
         ("units without numbers", "hms", None),
         ("garbage", "1h5", None),
         ("empty", "", None),
@@ -84,41 +70,6 @@ fn the_more_precise_header_wins() {
 }
 
 #[test]
-fn empty_buckets_tell_their_reset_on_a_429() {
-    // Decision 32, FC-073 (its ISO dates come with the other date texts).
-    let rows = [
-        ("1s", Some(1_000)),
-        ("6m0s", Some(360_000)),
-        ("2m30.5s", Some(150_500)),
-        ("59.7ms", Some(1_000)),
-        ("1h30m", Some(5_400_000)),
-        ("60", Some(60_000)),
-        ("1768478460", Some(60_000)),
-        ("1768478460000", Some(60_000)),
-        ("0", None),
-        ("-1", None),
-        ("abc", None),
-    ];
-    for (reset, want) in rows {
-        let headers = [("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", reset)];
-        assert_eq!(wait(&headers), want, "{reset}");
-        assert_eq!(wait_at(T0, 503, &headers), None, "only a 429");
-    }
-    let both = |requests, tokens| {
-        wait(&[
-            ("x-ratelimit-remaining-requests", requests),
-            ("x-ratelimit-reset-requests", "90s"),
-            ("x-ratelimit-remaining-tokens", tokens),
-            ("x-ratelimit-reset-tokens", "6m0s"),
-        ])
-    };
-    assert_eq!(both("0", "0"), Some(360_000), "the latest");
-    assert_eq!(both("0", "17"), Some(90_000), "only empty ones");
-    assert_eq!(both("3", "17"), None);
-    assert_eq!(wait(&[("x-ratelimit-reset-tokens", "6m0s")]), None, "remaining unknown");
-}
-
-#[test]
 fn bytes_that_are_no_text_are_skipped() {
     let get = |name: &str| match name {
         "retry-after-ms" => Some(&b"\xff15"[..]),
@@ -128,4 +79,26 @@ fn bytes_that_are_no_text_are_skipped() {
     };
     let want = Hint { wait_ms: 90_000, source: HintSource::Header };
     assert_eq!(from_headers(get, 429, T0), Some(want));
+}
+
+#[test]
+fn the_list_names_what_is_read_and_nothing_else() {
+    let asked = std::cell::RefCell::new(Vec::new());
+    let get = |name: &str| {
+        asked.borrow_mut().push(name.to_owned());
+        match name {
+            "retry-after" | "x-ratelimit-reset" => None,
+            "anthropic-ratelimit-unified-status" => Some(&b"rejected"[..]),
+            _ => Some(&b"0"[..]),
+        }
+    };
+    assert_eq!(from_headers(get, 429, T0), None);
+    let mut asked = asked.into_inner();
+    asked.sort();
+    asked.dedup();
+    let mut listed = HEADERS.to_vec();
+    listed.sort_unstable();
+    assert_eq!(asked, listed);
+    assert!(is_read("Retry-After") && is_read("DATE"), "names are case-insensitive");
+    assert!(!is_read("set-cookie") && !is_read("retry-after-"));
 }

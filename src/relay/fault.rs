@@ -44,15 +44,14 @@ impl Fault {
     /// An answer with another status than success.
     pub(super) async fn read(answer: Answer, endpoint: &Endpoint, now: Millis) -> Self {
         let Answer { status, mut headers, body } = answer;
-        let hint = hint::from_headers(|name| headers.get(name).map(|value| value.as_bytes()), status, now);
         let mut body = read(body).await;
         if let Some(secret) = &endpoint.credential {
             body = redact::without(body, secret.expose());
             headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
         }
-        let mut signal = Signal::new(End::Status(status), hint);
-        signal.headers = words(&headers);
-        signal.text = text(&headers, &body);
+        let text = text(&headers, &body);
+        let hint = hint::find(|name| headers.get(name).map(|value| value.as_bytes()), &text, status, now);
+        let signal = Signal { end: End::Status(status), hint, headers: words(&headers), text };
         Self { signal, answer: Some(Kept { status, headers, body }) }
     }
 }

@@ -32,6 +32,17 @@ fn an_error_that_ends_with_its_connection_keeps_its_status_and_wait() {
 }
 
 #[test]
+fn fc_021_a_wait_in_the_body_alone_cools_the_account_and_is_told() {
+    let world = Setup::new().provider("a", 1).start();
+    let body = r#"[{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"26s"}]}}]"#;
+    world.upstream("a").answers(Answer::sized(429, JSON, body));
+    let reply = world.ask("a/x");
+    assert_eq!((reply.status, reply.text().as_str()), (429, body));
+    assert_eq!(reply.header("retry-after"), Some("26"));
+    assert_eq!(world.derived("connection", "a-1")["statedWaitMs"], 26_000);
+}
+
+#[test]
 fn the_last_answer_carries_the_smallest_wait() {
     let waits = [9, 30, 20].map(|wait| format!("{JSON}retry-after: {wait}\r\n"));
     let world = Setup::new().provider("a", 3).start();

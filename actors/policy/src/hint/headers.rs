@@ -5,7 +5,7 @@ use super::forms::{self, Number};
 use super::{Clock, Hint, HintSource, until};
 use crate::time::{Millis, SECOND};
 
-/// A number above this in `Retry-After` is an instant, not a span (FC-071).
+/// A number of seconds above this in `Retry-After` and its kin is an instant, not a span (FC-071).
 const PLAUSIBLE_SECONDS: u64 = 1_000_000_000;
 /// A number above this in a bucket's reset is an instant (core 3.3.3).
 const RECENT_EPOCH_SECONDS: u64 = 1_700_000_000;
@@ -62,16 +62,20 @@ pub(super) fn read<'a>(get: impl Fn(&str) -> Option<&'a [u8]>, status: u16, cloc
     let text = |name: &str| get(name).and_then(forms::clean);
     let bare = || status == 429 && get("retry-after").is_none() && get("x-ratelimit-reset").is_none();
     let wait_ms = None
-        .or_else(|| text("retry-after-ms").and_then(milliseconds))
-        .or_else(|| text("x-ms-retry-after-ms").and_then(milliseconds))
+        .or_else(|| milliseconds(text("retry-after-ms")?, clock))
+        .or_else(|| milliseconds(text("x-ms-retry-after-ms")?, clock))
         .or_else(|| span_or_instant(text("retry-after")?, PLAUSIBLE_SECONDS, clock))
         .or_else(|| reset_instant(text("x-ratelimit-reset")?, clock))
         .or_else(|| bare().then(|| empty_buckets(text, clock)).flatten());
     wait_ms.map(|wait_ms| Hint::new(wait_ms, HintSource::Header))
 }
 
-fn milliseconds(value: &str) -> Option<Millis> {
-    forms::number(value).and_then(Number::span)
+fn milliseconds(value: &str, clock: Clock) -> Option<Millis> {
+    let number = forms::number(value)?;
+    if number.exceeds(PLAUSIBLE_SECONDS * SECOND) {
+        return until(number.instant()?, clock.now);
+    }
+    number.span()
 }
 
 /// A leading integer: epoch seconds or epoch ms. Else a date, whose year as an instant is

@@ -85,7 +85,11 @@ fn plain(body: &str) -> String {
             continue;
         }
         while chars.next_if_eq(&'\\').is_some() {}
-        chars.next();
+        if chars.next() == Some('u') {
+            for _ in 0..4 {
+                chars.next_if(char::is_ascii_hexdigit);
+            }
+        }
         plain.push(' ');
     }
     plain

@@ -43,6 +43,10 @@ fn fc_071_a_number_above_the_bound_is_an_instant() {
     for (value, want) in rows {
         assert_eq!(wait_at(now, 429, &[("retry-after", value)]), want, "{value}");
     }
+    let ms = [("1767225660000", Some(60_000)), ("1000000000000", Some(30 * DAY)), ("1000000000001", None)];
+    for (value, want) in ms {
+        assert_eq!(wait_at(now, 429, &[("retry-after-ms", value)]), want, "{value}");
+    }
 }
 
 #[test]

@@ -61,6 +61,8 @@ fn sentences_that_state_a_wait() {
         assert_eq!(stated(&html), want, "{row}, in a page: {text}");
         let json = format!(r#"{{"error":{{"message":"Limit.\n{text}\n"}}}}"#);
         assert_eq!(stated(&json), want, "{row}, in JSON: {text}");
+        let go = format!(r#"{{"error":{{"message":"\u003cb\u003e{text}\u003c/b\u003e"}}}}"#);
+        assert_eq!(stated(&go), want, "{row}, as Go escapes it: {text}");
     }
 }
 

@@ -21,6 +21,7 @@ use ::actors::permit::Owners;
 use actix_web::web;
 use arc_swap::{ArcSwap, ArcSwapOption};
 
+use crate::app::Live;
 use crate::http::only;
 use crate::http::state::{Gate, HttpSettings};
 use crate::storage::{Flush, Health, Store};
@@ -48,6 +49,8 @@ pub struct Admin {
     pub metrics_public: Arc<AtomicBool>,
     /// When the process started.
     pub started: Instant,
+    /// What is in force, and the way to change it.
+    pub live: Arc<Live>,
 }
 
 impl Admin {

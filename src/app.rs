@@ -1,5 +1,7 @@
 //! Joins the rooms: start, reload, shutdown. No rule of its own lives here.
 
+mod base;
+mod live;
 mod plans;
 mod reload;
 mod roots;
@@ -8,6 +10,7 @@ mod secrets;
 mod serve;
 mod shutdown;
 
+pub use live::{ChangeError, Live};
 pub use plans::{blueprint, endpoints, http_settings};
 pub use scripted::builtin;
 pub use serve::{Running, ServeError, start};

@@ -16,11 +16,13 @@ mod resilience;
 mod secret;
 mod services;
 mod sheet;
+mod stored;
 mod table;
 mod value;
 mod walk;
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 pub use entities::{
     AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, Model, Provider, Scope, Source,
@@ -32,6 +34,7 @@ pub use resilience::{BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, 
 pub use secret::Secret;
 pub use services::{Admin, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};
 pub use sheet::Origin;
+pub use stored::Stored;
 pub use table::{REQUIRED, Row, table};
 
 use build::{Context, Known};
@@ -96,6 +99,8 @@ pub struct Loaded {
     pub warnings: Vec<Finding>,
     /// Every key of a section with its value and who gave it, in the table's order.
     pub effective: Vec<Effective>,
+    /// The file it was made from.
+    pub text: FileText,
 }
 
 /// One key of a section as it is in force; entities are not listed.
@@ -119,6 +124,19 @@ pub struct Builtin {
     pub combos: Vec<String>,
 }
 
+/// A config file and its text as it was accepted. It may hold literal secrets and hides them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FileText {
+    path: PathBuf,
+    text: String,
+}
+
+impl fmt::Debug for FileText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[the text of {}]", self.path.display())
+    }
+}
+
 /// Reads, checks and resolves a config file; `env` looks up an environment variable,
 /// `strategies` are the accepted names of combo strategies.
 pub fn load(
@@ -126,29 +144,57 @@ pub fn load(
     env: &dyn Fn(&str) -> Option<String>,
     strategies: &[&str],
 ) -> Result<Loaded, Vec<Finding>> {
-    load_with(path, env, strategies, &Builtin::default())
+    load_with(path, env, strategies, &Builtin::default(), &Stored::default())
 }
 
-/// [`load`] with what the scripted upstream adds.
+/// [`load`] with what the scripted upstream adds and what the management API has set.
 pub fn load_with(
     path: &Path,
     env: &dyn Fn(&str) -> Option<String>,
     strategies: &[&str],
     builtin: &Builtin,
+    stored: &Stored,
 ) -> Result<Loaded, Vec<Finding>> {
     let mut findings = Findings::new(path.display().to_string());
-    let text = read(path, &mut findings);
-    let mut root = walk::walk(&text, &mut findings);
+    let text = FileText { path: path.to_owned(), text: read(path, &mut findings) };
+    resolve(Input { env, strategies, builtin, stored }, text, findings)
+}
+
+/// [`load_with`] on a text that was read before.
+pub fn load_again(
+    text: &FileText,
+    env: &dyn Fn(&str) -> Option<String>,
+    strategies: &[&str],
+    builtin: &Builtin,
+    stored: &Stored,
+) -> Result<Loaded, Vec<Finding>> {
+    let findings = Findings::new(text.path.display().to_string());
+    resolve(Input { env, strategies, builtin, stored }, text.clone(), findings)
+}
+
+/// What a config is made of besides the file's text.
+struct Input<'a> {
+    env: &'a dyn Fn(&str) -> Option<String>,
+    strategies: &'a [&'a str],
+    builtin: &'a Builtin,
+    stored: &'a Stored,
+}
+
+/// Weakest first: each layer is laid over the one before (contract 5).
+fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<Loaded, Vec<Finding>> {
+    let Input { env, strategies, builtin, stored } = input;
+    let mut root = walk::walk(&text.text, &mut findings);
     overlay::overlay(&mut root, env, &mut findings);
+    stored::lay(&mut root, stored, &mut findings);
     derive::derive(&mut root, &mut findings);
     let nothing = Builtin::default();
     let builtin = if root.flag("demo.enabled") { builtin } else { &nothing };
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = text.path.parent().unwrap_or(Path::new(""));
     let (known, collected) = (Known::new(builtin), &mut findings);
     let context = Context { root: &root, env, folder, strategies, builtin, findings: collected, known };
     let settings = context.settings();
     let effective = effective(&root);
-    findings.finish().map(|warnings| Loaded { settings, warnings, effective })
+    findings.finish().map(|warnings| Loaded { settings, warnings, effective, text })
 }
 
 /// The file's text; a file that cannot be read is a finding and reads as empty.

@@ -7,7 +7,8 @@
 mod actor;
 mod codec;
 mod database;
+mod kept;
 
-pub use actor::{Dirty, Flush, Health, Store};
+pub use actor::{Dirty, Flush, Health, Keep, Store};
 pub use codec::{Record, Unreadable};
 pub use database::{Database, OpenError, Tree};

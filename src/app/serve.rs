@@ -11,28 +11,22 @@ use std::time::Duration;
 use actix_rt::{Arbiter, ArbiterHandle};
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer, web};
-use actors::blueprint::{Blueprint, Placement};
-use actors::clock::Clock;
-use actors::directory::{Directory, Links, RouterShared};
-use actors::messages::{Barrier, Observer, Owner, StoreLink};
+use actors::messages::Barrier;
 use actors::permit::Owners;
-use actors::router::Seed;
 use actors::watch::Living;
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::plans::{blueprint, endpoints, http_settings, judging};
-use super::reload::Reloader;
-use super::roots::Nursery;
+use super::base::{Base, Origins, Shared};
+use super::live::{self, Live};
 use super::scripted;
-use super::secrets::{self, Secrets};
-use crate::admin::{self, Admin};
+use super::secrets;
+use crate::admin;
 use crate::demo;
 use crate::http::{self, Http, state::Gate};
-use crate::relay::{Tower, Worker};
-use crate::settings::{Loaded, Settings};
-use crate::storage::{Database, Health, OpenError, Store};
-use crate::telemetry::Metrics;
+use crate::relay::Worker;
+use crate::settings::{Finding, Loaded, Settings, Stored};
+use crate::storage::{Database, OpenError, Store};
 use crate::upstream::{ClientSettings, Dialler, extra_roots};
 
 /// Longer than the pools of the official clients keep an idle connection.
@@ -55,6 +49,9 @@ pub enum ServeError {
     /// Extra root certificates.
     #[error("`upstream.ca_file`: {0}")]
     Roots(String),
+    /// What the management API has set does not fit the file any more.
+    #[error("with what is stored the config is wrong")]
+    Refused(Vec<Finding>),
     /// Something else of the system.
     #[error("{0}")]
     System(String),
@@ -80,116 +77,23 @@ pub(super) struct Parts {
     pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
     pub(super) servers: Vec<ServerHandle>,
     pub(super) store_arbiter: Arbiter,
-    pub(super) reloader: Reloader,
-}
-
-/// What every worker of both servers shares.
-#[derive(Clone)]
-struct Shared {
-    tower: Arc<Tower>,
-    http_settings: Arc<ArcSwap<http::state::HttpSettings>>,
-    gate: Arc<Gate>,
-    client: Arc<ArcSwap<ClientSettings>>,
-    admin: Arc<Admin>,
-}
-
-/// What start makes first and several rooms share.
-struct Base {
-    links: Links,
-    metrics: Arc<Metrics>,
-    owners: Owners,
-    plan: Arc<ArcSwap<Blueprint>>,
-    health: Arc<Health>,
-    store: Arc<ArcSwapOption<actix::Addr<Store>>>,
-    gate: Arc<Gate>,
-}
-
-impl Base {
-    fn new(settings: &Settings, salt: &str) -> Self {
-        let (links, metrics) = links(settings);
-        let owners = Owners {
-            directory: Arc::new(Directory::default()),
-            router: links.router.clone(),
-            clock: links.clock,
-        };
-        Self {
-            links,
-            metrics,
-            owners,
-            plan: Arc::new(ArcSwap::from_pointee(blueprint(settings, salt))),
-            health: Arc::new(Health::default()),
-            store: Arc::new(ArcSwapOption::empty()),
-            gate: Arc::new(Gate::default()),
-        }
-    }
-
-    fn share(&self, settings: &Settings, secrets: &Secrets) -> Result<Shared, ServeError> {
-        let admin = Admin {
-            token: Arc::new(ArcSwap::from_pointee(secrets.admin)),
-            owners: self.owners.clone(),
-            blueprint: self.plan.clone(),
-            metrics: self.metrics.clone(),
-            store: self.store.clone(),
-            store_link: self.links.store.clone(),
-            health: self.health.clone(),
-            gate: self.gate.clone(),
-            metrics_public: Arc::new(settings.metrics.public.into()),
-            started: std::time::Instant::now(),
-        };
-        Ok(Shared {
-            tower: Arc::new(Tower {
-                owners: self.owners.clone(),
-                endpoints: ArcSwap::from_pointee(endpoints(settings)),
-                judging: ArcSwap::from_pointee(judging(settings)),
-                metrics: self.metrics.clone(),
-                cutoff: Arc::new(tokio::sync::Notify::new()),
-            }),
-            http_settings: Arc::new(ArcSwap::from_pointee(http_settings(settings, secrets.client_key))),
-            gate: self.gate.clone(),
-            client: Arc::new(ArcSwap::from_pointee(client_settings(settings)?)),
-            admin: Arc::new(admin),
-        })
-    }
-
-    fn nursery(
-        &self,
-        settings: &Settings,
-        database: Database,
-        arbiters: Vec<ArbiterHandle>,
-        store: &Arbiter,
-    ) -> Nursery {
-        let seed = Seed {
-            blueprint: self.plan.clone(),
-            directory: self.owners.directory.clone(),
-            links: self.links.clone(),
-            placement: Placement::new(arbiters),
-            dice: None,
-        };
-        Nursery {
-            seed,
-            database,
-            dirty: Default::default(),
-            flush_interval: settings.store.flush_interval,
-            health: self.health.clone(),
-            store_home: store.handle(),
-            store: self.store.clone(),
-        }
-    }
+    pub(super) live: Arc<Live>,
 }
 
 /// Starts everything; what was `loaded` comes from `config`.
 pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError> {
-    let Loaded { mut settings, effective, .. } = loaded;
-    let mut servers = Vec::new();
-    let database = Database::open(&settings.store.path)?;
+    let database = Database::open(&loaded.settings.store.path)?;
     let restored = database.load()?;
-    let secrets = secrets::prepare(&settings, &database).map_err(ServeError::System)?;
-    let demo_address = match settings.demo.enabled {
-        true => Some(start_demo(&mut settings, &mut servers).await?),
+    let (mut loaded, stored) = with_stored(loaded, &database)?;
+    let mut servers = Vec::new();
+    let secrets = secrets::prepare(&loaded.settings, &database).map_err(ServeError::System)?;
+    let demo_address = match loaded.settings.demo.enabled {
+        true => Some(start_demo(&mut loaded.settings, &mut servers).await?),
         false => None,
     };
+    let settings = loaded.settings.clone();
     let base = Base::new(&settings, &secrets.salt);
-    let shared = base.share(&settings, &secrets)?;
+    let shared = base.share(loaded, Origins { config, stored, demo_address }, &secrets)?;
     let (arbiters, address) = start_http(&settings, &shared, &mut servers).await?;
     let admin_address = start_admin(&settings, &shared, &mut servers)?;
     let store_arbiter = Arbiter::new();
@@ -197,24 +101,24 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     owners_up(&base.owners).await?;
     base.gate.open();
     tracing::info!(config = %config.display(), %address, "serving");
-    let reloader = Reloader {
-        config: config.to_owned(),
-        effective,
-        listen: settings.server.listen,
-        owners: base.owners.clone(),
-        tower: shared.tower,
-        http_settings: shared.http_settings,
-        client: shared.client,
-        admin_token: shared.admin.token.clone(),
-        metrics_public: shared.admin.metrics_public.clone(),
-        grace: Arc::new(ArcSwap::from_pointee(settings.server.shutdown_grace)),
-        demo_base: demo_address.map(|address| format!("http://{address}")),
-        made_key: secrets.client_key,
-        salt: secrets.salt,
-    };
     let Base { gate, owners, store, links, .. } = base;
-    let parts = Parts { gate, owners, living: links.living, store, servers, store_arbiter, reloader };
+    let live = shared.admin.live.clone();
+    let parts = Parts { gate, owners, living: links.living, store, servers, store_arbiter, live };
     Ok(Running { address, admin_address, demo_address, parts })
+}
+
+/// What the management API has set, laid over the file.
+fn with_stored(loaded: Loaded, database: &Database) -> Result<(Loaded, Stored), ServeError> {
+    let stored = database.stored()?;
+    if stored.is_empty() {
+        return Ok((loaded, stored));
+    }
+    let loaded = live::resolve(&loaded.text, &stored).map_err(ServeError::Refused)?;
+    // The file's own were told before.
+    for warning in loaded.warnings.iter().filter(|warning| warning.file == "stored") {
+        tracing::warn!("{warning}");
+    }
+    Ok((loaded, stored))
 }
 
 /// The owners have published themselves and the board is shared.
@@ -236,29 +140,6 @@ async fn owners_up(owners: &Owners) -> Result<(), ServeError> {
     };
     let late = |_| ServeError::System("the owners did not come up in time".into());
     tokio::time::timeout(OWNERS_LIMIT, up).await.map_err(late)
-}
-
-fn links(settings: &Settings) -> (Links, Arc<Metrics>) {
-    let metrics = Metrics::new();
-    let counted = metrics.clone();
-    let observer: Observer = Arc::new(move |owner, change| {
-        if change.from != change.to {
-            // Clients choose the names of models: a label with one would grow without end.
-            let id = match owner {
-                Owner::Lockout(connection, _) => connection.to_string(),
-                owner => owner.id(),
-            };
-            counted.change(owner.kind(), id, &change.to);
-        }
-    });
-    let links = Links {
-        clock: Clock::start(),
-        router: Arc::new(RouterShared::new(settings.mailbox.router)),
-        store: StoreLink::new(settings.mailbox.store),
-        observer,
-        living: Living::new(),
-    };
-    (links, metrics)
 }
 
 pub(super) fn client_settings(settings: &Settings) -> Result<ClientSettings, ServeError> {

@@ -40,7 +40,7 @@ pub async fn run(running: Running, signals: Signals) -> std::io::Result<()> {
         tokio::select! {
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            _ = hang_up.recv() => running.parts.reloader.reload(),
+            _ = hang_up.recv() => running.parts.live.reload().await,
         }
     }
     let again = async {
@@ -63,7 +63,7 @@ pub async fn stop(running: Running) {
 
 async fn drain(parts: Parts) {
     parts.gate.drain();
-    let grace = **parts.reloader.grace.load();
+    let grace = **parts.live.reloader.grace.load();
     tracing::info!(in_flight = parts.gate.running(), ?grace, "draining");
     let drained = async {
         while parts.gate.running() > 0 {
@@ -75,7 +75,7 @@ async fn drain(parts: Parts) {
             in_flight = parts.gate.running(),
             "the grace is over; what still runs is told so and ends"
         );
-        parts.reloader.tower.cutoff.notify_waiters();
+        parts.live.reloader.tower.cutoff.notify_waiters();
         // What does not even take its last words is cut by the servers' stop.
         let told = async {
             while parts.gate.running() > 0 {

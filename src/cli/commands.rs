@@ -9,7 +9,7 @@ use policy::strategy;
 use serde_json::{Value, json};
 
 use crate::demo::{self, DemoSettings};
-use crate::settings::{Finding, Loaded, load_with, unknown_variables};
+use crate::settings::{Finding, Loaded, Stored, load_with, unknown_variables};
 use crate::storage::{Database, OpenError, Tree};
 use crate::{app, telemetry};
 
@@ -21,7 +21,7 @@ const REFUSED: u8 = 2;
 pub(super) fn load(config: &Path) -> Result<Loaded, Vec<Finding>> {
     let env = |name: &str| std::env::var(name).ok();
     let unknown = unknown_variables(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
-    match load_with(config, &env, &strategy::names(), &app::builtin()) {
+    match load_with(config, &env, &strategy::names(), &app::builtin(), &Stored::default()) {
         Ok(loaded) if unknown.is_empty() => Ok(loaded),
         Ok(_) => Err(unknown),
         Err(mut findings) => {
@@ -74,6 +74,7 @@ pub(super) fn serve(config: &Path) -> ExitCode {
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,
+        Err(app::ServeError::Refused(findings)) => refused(&findings),
         Err(error) => failed(error),
     }
 }

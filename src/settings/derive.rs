@@ -26,8 +26,8 @@ pub(super) fn derive(root: &mut Sheet, findings: &mut Findings) {
     }
 }
 
-/// A breaker degrades before it opens. What the operator typed must say so; a default
-/// and the guide's variables give way. A local breaker may have both alike, then it
+/// A breaker degrades before it opens. What the operator typed must say so; a default,
+/// the guide's variables and what is stored give way. A local breaker may have both alike, then it
 /// never degrades.
 fn degradation(class: &str, root: &mut Sheet, findings: &mut Findings) {
     let key = |name: &str| format!("resilience.provider_breaker.{class}.{name}");
@@ -38,7 +38,7 @@ fn degradation(class: &str, root: &mut Sheet, findings: &mut Findings) {
     if local && !root.is_given(&degrades) && root.is_given(&opens) {
         root.replace(&degrades, &opens, Value::Whole((threshold * 3).div_ceil(5)));
     } else if root.millis(&degrades) > highest {
-        if is_typed(root, &degrades) && !is_guides(root, &opens) {
+        if root.is_given(&degrades) && !gives_way(root, &degrades) && !gives_way(root, &opens) {
             let below = if local { "above" } else { "not below" };
             let problem = format!("is {below} failure_threshold ({threshold})");
             let accepted = format!("a whole number from 1 to {highest}");
@@ -50,12 +50,12 @@ fn degradation(class: &str, root: &mut Sheet, findings: &mut Findings) {
     }
 }
 
-fn is_typed(root: &Sheet, key: &str) -> bool {
-    root.is_given(key) && !is_guides(root, key)
-}
-
-/// Whether the value comes from one of the guide's variables.
-fn is_guides(root: &Sheet, key: &str) -> bool {
-    let place = root.cells.get(key).map(|cell: &Cell| &cell.place);
-    matches!(place, Some(Place::Env(name)) if !name.starts_with("SWITCHTOWER__"))
+/// Whether the value comes from one of the guide's variables or from the store: neither may
+/// keep the process from starting.
+fn gives_way(root: &Sheet, key: &str) -> bool {
+    match root.cells.get(key).map(|cell: &Cell| &cell.place) {
+        Some(Place::Env(name)) => !name.starts_with("SWITCHTOWER__"),
+        Some(Place::Stored) => true,
+        Some(Place::Line(_)) | None => false,
+    }
 }

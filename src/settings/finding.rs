@@ -9,7 +9,7 @@ use std::fmt;
 /// One thing that is wrong (or, as a warning, doubtful) in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The config file as it was named, or `env NAME`.
+    /// The config file as it was named, `env NAME`, or `stored`.
     pub file: String,
     /// 1-based line; 0 when there is none (an environment variable, a missing file).
     pub line: usize,
@@ -45,6 +45,8 @@ pub(super) enum Place {
     Line(usize),
     /// An environment variable.
     Env(String),
+    /// The store: the management API has set it.
+    Stored,
 }
 
 /// A problem without its place: what is wrong and what is accepted.
@@ -110,6 +112,7 @@ impl Findings {
         let (file, line) = match place {
             Place::Line(line) => (self.file.clone(), *line),
             Place::Env(name) => (format!("env {name}"), 0),
+            Place::Stored => ("stored".to_owned(), 0),
         };
         if line > 0 && self.broken_lines.contains(&line) {
             return;

@@ -20,6 +20,10 @@ pub enum Origin {
     Config,
     /// This environment variable.
     Env(String),
+    /// The management API.
+    Stored,
+    /// This connection has a value of its own.
+    Connection(String),
 }
 
 impl fmt::Display for Origin {
@@ -28,6 +32,8 @@ impl fmt::Display for Origin {
             Self::BuiltIn => f.write_str("built-in"),
             Self::Config => f.write_str("config"),
             Self::Env(name) => write!(f, "env {name}"),
+            Self::Stored => f.write_str("stored"),
+            Self::Connection(id) => write!(f, "connection {id}"),
         }
     }
 }
@@ -75,6 +81,7 @@ impl Sheet {
             None => Origin::BuiltIn,
             Some(Place::Line(_)) => Origin::Config,
             Some(Place::Env(name)) => Origin::Env(name.clone()),
+            Some(Place::Stored) => Origin::Stored,
         }
     }
 
@@ -100,6 +107,16 @@ impl Sheet {
         if let Some(row) = table::find(key) {
             self.cells.insert(row.key, Cell { value: Some(value), place });
         }
+    }
+
+    /// The table of a name; an empty one is made.
+    pub fn named_mut(&mut self, path: &str, name: &str) -> &mut Sheet {
+        let tables = self.named.entry(path.to_owned()).or_default();
+        let at = tables.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            tables.push((name.to_owned(), Sheet::new(Place::Stored)));
+            tables.len() - 1
+        });
+        &mut tables[at].1
     }
 
     /// The entries of a list of tables; none when it is absent.

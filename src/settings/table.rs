@@ -33,6 +33,9 @@ pub const REQUIRED: &str = "(required)";
 /// Sections that exist without keys.
 pub(super) const BARE_SECTIONS: &[&str] = &["settings"];
 
+/// Sections that the management API may set.
+const STORABLE: &[&str] = &["resilience.", "settings."];
+
 /// Lists of tables whose entry may be the bare text of one key.
 pub(super) const SHORTHANDS: &[(&str, &str)] = &[
     ("providers[].models[]", "providers[].models[].id"),
@@ -55,6 +58,11 @@ impl Row {
         !self.key.contains(['[', '*'])
     }
 
+    /// Whether the management API may set it.
+    pub fn is_storable(&self) -> bool {
+        !self.key.contains('[') && STORABLE.iter().any(|section| self.key.starts_with(section))
+    }
+
     /// `SWITCHTOWER__SECTION__KEY`, for keys of sections.
     pub fn variable(&self) -> Option<String> {
         self.is_scalar().then(|| format!("SWITCHTOWER__{}", self.key.to_ascii_uppercase().replace('.', "__")))
@@ -74,6 +82,11 @@ const fn row(
 /// Every key of the config file, in the order of the reference file.
 pub fn table() -> &'static [Row] {
     ROWS
+}
+
+/// The named table that a key stands in: `a.b.*` of `a.b.*.c`.
+pub(super) fn above(key: &'static str) -> &'static str {
+    key.find('*').map_or("", |at| &key[..=at])
 }
 
 /// The row of a key.

@@ -135,6 +135,44 @@ pub(super) fn from_text(kind: &Kind, text: &str) -> Result<Value, Problem> {
     }
 }
 
+/// Reads what the store has: numbers are truncated and clamped, also from text; what has another
+/// type is not used (core 6.2).
+pub(super) fn from_stored(kind: &Kind, json: &serde_json::Value) -> Option<Value> {
+    use serde_json::Value as Json;
+    match (kind, json) {
+        (Kind::Flag, Json::Bool(flag)) => Some(Value::Flag(*flag)),
+        (Kind::Whole(low, high) | Kind::Millis(low, high), _) => {
+            stored_number(json).map(|number| Value::Whole((number as u64).clamp(*low, *high)))
+        }
+        (Kind::Number(low, high), _) => {
+            stored_number(json).map(|number| Value::Number(number.clamp(*low, *high)))
+        }
+        (Kind::Codes, Json::Array(items)) => {
+            let code = |item| stored_number(item).map(|number| number as u16);
+            let codes = items.iter().filter_map(code).filter(|code| (100..600).contains(code));
+            Some(Value::Codes(codes.collect()))
+        }
+        (Kind::List(items), Json::Array(texts)) => {
+            let texts = texts.iter().filter_map(Json::as_str);
+            let texts = texts.filter(|text| item_problem(*items, text).is_none()).map(str::to_owned);
+            whole_list(*items, texts.collect()).ok()
+        }
+        (Kind::Span(..) | Kind::Size(..) | Kind::Text(_) | Kind::Choice(_), Json::String(text)) => {
+            from_text(kind, text).ok()
+        }
+        _ => None,
+    }
+}
+
+/// A finite number, or the text of one. Casts of it saturate, which is the clamp that is wanted.
+fn stored_number(json: &serde_json::Value) -> Option<f64> {
+    let number = match json {
+        serde_json::Value::String(text) => text.trim().parse().ok()?,
+        other => other.as_f64()?,
+    };
+    number.is_finite().then_some(number)
+}
+
 fn unfit(text: &str, accepted: String) -> Problem {
     let problem = if text.is_empty() { "is empty" } else { "is not accepted" };
     Problem::new(problem, accepted)

@@ -12,6 +12,7 @@ use actors::watch::DeathWatch;
 
 use super::codec;
 use super::database::{Database, Tree};
+use crate::settings::Stored;
 
 /// How the store fares, for health and metrics.
 #[derive(Debug, Default)]
@@ -50,6 +51,11 @@ const LONGEST_PAUSE: u32 = 20;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), String>")]
 pub struct Flush;
+
+/// Puts this in the place of what the management API has set; answers when it is on disk.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), String>")]
+pub struct Keep(pub Stored);
 
 /// What waits to be written. It outlives the actor: a crash loses no news.
 pub type Dirty = Arc<std::sync::Mutex<HashMap<Owner, Option<Snapshot>>>>;
@@ -194,6 +200,18 @@ impl Handler<Flush> for Store {
 
     fn handle(&mut self, _: Flush, _: &mut Self::Context) -> Self::Result {
         self.write()
+    }
+}
+
+impl Handler<Keep> for Store {
+    type Result = Result<(), String>;
+
+    fn handle(&mut self, Keep(stored): Keep, _: &mut Self::Context) -> Self::Result {
+        self.database.keep(&stored).map_err(|error| {
+            tracing::error!(%error, "a change of the settings could not be stored");
+            self.database.reopen();
+            error.to_string()
+        })
     }
 }
 

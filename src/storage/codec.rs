@@ -56,13 +56,19 @@ pub(super) fn place(owner: &Owner) -> Option<(Tree, String)> {
 /// The bytes of a snapshot.
 pub(super) fn write(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
     match snapshot {
-        Snapshot::Breaker(data) => serde_json::to_vec(&Envelope { v: VERSION, data }),
-        Snapshot::Connection(data) => serde_json::to_vec(&Envelope { v: VERSION, data }),
-        Snapshot::Lockout(data) => serde_json::to_vec(&Envelope { v: VERSION, data }),
+        Snapshot::Breaker(data) => seal(data),
+        Snapshot::Connection(data) => seal(data),
+        Snapshot::Lockout(data) => seal(data),
     }
 }
 
-fn open<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
+/// A value in the envelope.
+pub(super) fn seal<T: Serialize>(data: &T) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::to_vec(&Envelope { v: VERSION, data })
+}
+
+/// The value in an envelope.
+pub(super) fn open<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
     #[derive(Deserialize)]
     struct Version {
         v: u32,
@@ -94,6 +100,6 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
             stored.key = lock;
             Ok(Record::Lockout(connection, stored))
         }
-        Tree::Meta | Tree::Quarantine => Err(Unreadable::Key),
+        Tree::Settings | Tree::Meta | Tree::Quarantine => Err(Unreadable::Key),
     }
 }

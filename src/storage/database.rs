@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use actors::router::family::Restored;
 
 use super::codec::{self, Record, Unreadable};
+use super::kept;
+use crate::settings::Stored;
 
 /// Above this size, and `WASTE` times its live data, the store is rewritten at start.
 const REWRITE_ABOVE: u64 = 64 * 1024 * 1024;
@@ -24,6 +26,8 @@ pub enum Tree {
     Connections,
     /// Lockouts by id.
     Lockouts,
+    /// What the management API has set.
+    Settings,
     /// Hashes of what was made at first start.
     Meta,
     /// Records that could not be read.
@@ -32,8 +36,8 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Breakers, Self::Connections, Self::Lockouts, Self::Meta, Self::Quarantine];
+    pub const ALL: [Self; 6] =
+        [Self::Breakers, Self::Connections, Self::Lockouts, Self::Settings, Self::Meta, Self::Quarantine];
 
     /// The name on disk.
     pub fn name(self) -> &'static str {
@@ -41,6 +45,7 @@ impl Tree {
             Self::Breakers => "domain_circuit_breakers",
             Self::Connections => "connections",
             Self::Lockouts => "model_lockouts",
+            Self::Settings => "settings",
             Self::Meta => "meta",
             Self::Quarantine => "quarantine",
         }
@@ -181,6 +186,17 @@ impl Database {
         self.with(|db| db.flush().map(drop))
     }
 
+    /// What the management API has set. What cannot be read is moved to the quarantine tree.
+    pub fn stored(&self) -> Result<Stored, sled::Error> {
+        self.with(kept::load)
+    }
+
+    /// Puts this in the place of what was stored, on disk when this returns.
+    pub(super) fn keep(&self, stored: &Stored) -> Result<(), sled::Error> {
+        self.with(|db| kept::replace(db, stored))?;
+        self.flush()
+    }
+
     /// A value of the meta tree.
     pub fn meta(&self, key: &str) -> Result<Option<Vec<u8>>, sled::Error> {
         self.with(|db| Ok(db.open_tree(Tree::Meta.name())?.get(key)?.map(|value| value.to_vec())))
@@ -219,7 +235,7 @@ fn load(db: &sled::Db) -> Result<Restored, sled::Error> {
     Ok(restored)
 }
 
-fn quarantine(
+pub(super) fn quarantine(
     db: &sled::Db,
     tree: Tree,
     key: &[u8],
@@ -267,4 +283,4 @@ fn finish_rewrite(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,4 +5,5 @@ mod garbled;
 mod meaning;
 mod mistakes;
 mod shipped;
+mod stored;
 mod support;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use switchtower::settings::{Builtin, load, load_with};
+use switchtower::settings::{Builtin, Stored, load, load_with};
 
 use crate::support::{Folder, STRATEGIES, check, findings};
 
@@ -131,14 +131,14 @@ fn what_the_demo_adds_can_be_named_but_not_taken() {
         )
     };
     let folder = Folder::with(&text(true));
-    let loaded = load_with(&folder.config(), &|_| None, STRATEGIES, &builtin).unwrap();
+    let loaded = load_with(&folder.config(), &|_| None, STRATEGIES, &builtin, &Stored::default()).unwrap();
     assert!(loaded.settings.providers.is_empty());
     let folder = Folder::with(&text(false));
-    let found = load_with(&folder.config(), &|_| None, STRATEGIES, &builtin).unwrap_err();
+    let found = load_with(&folder.config(), &|_| None, STRATEGIES, &builtin, &Stored::default()).unwrap_err();
     assert_eq!(found.len(), 3, "{found:#?}");
     let taken = "[demo]\nenabled = true\n[[providers]]\nid = \"demo-a\"\nformat = \"openai\"\nbase_url = \"http://h\"\n[[connections]]\nid = \"demo-a-1\"\nprovider = \"demo-a\"\ncredential = \"x\"\n[[combos]]\nname = \"demo\"\ntargets = [\"demo-a/x\"]";
     let folder = Folder::with(taken);
-    let found = load_with(&folder.config(), &|_| None, STRATEGIES, &builtin).unwrap_err();
+    let found = load_with(&folder.config(), &|_| None, STRATEGIES, &builtin, &Stored::default()).unwrap_err();
     let lines: Vec<usize> = found.iter().map(|each| each.line).collect();
     assert_eq!(lines, [4, 8, 12]);
 }

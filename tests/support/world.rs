@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 use switchtower::app;
-use switchtower::settings::load_with;
+use switchtower::settings::{Stored, load_with};
 use tokio::sync::oneshot;
 
 use super::client::{Reply, Wire, post, request_bytes};
@@ -145,8 +145,9 @@ impl Setup {
 }
 
 fn serve(config: &Path, told: &std::sync::mpsc::Sender<SocketAddr>, stopped: oneshot::Receiver<()>) {
-    let loaded = load_with(config, &|_| None, &policy::strategy::names(), &app::builtin())
-        .unwrap_or_else(|findings| panic!("{findings:#?}"));
+    let loaded =
+        load_with(config, &|_| None, &policy::strategy::names(), &app::builtin(), &Stored::default())
+            .unwrap_or_else(|findings| panic!("{findings:#?}"));
     actix_rt::System::new().block_on(async {
         let running = app::start(loaded, config).await.unwrap();
         told.send(running.address).unwrap();

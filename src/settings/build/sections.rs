@@ -214,8 +214,11 @@ pub(super) fn check_overrides(context: &mut Context<'_>) {
         if !context.known.providers.contains_key(provider) {
             let accepted = context.known.provider_list();
             let problem = Problem::new("names a provider that does not exist", accepted);
-            let place: &Place = &sheet.place;
-            context.findings.refuse(place, OVERRIDES, problem);
+            match &sheet.place {
+                // The provider may have left the file since; that keeps nobody from starting.
+                Place::Stored => context.findings.warn(&Place::Stored, OVERRIDES, problem),
+                place => context.findings.refuse(place, OVERRIDES, problem),
+            }
         }
     }
 }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use super::{Database, Tree, beside};
 
-struct Folder(PathBuf);
+/// A folder of a test's own, removed with it.
+pub(in crate::storage) struct Folder(pub(in crate::storage) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(in crate::storage) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("switchtower-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)

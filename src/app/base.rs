@@ -1,0 +1,184 @@
+//! What start makes first: the parts that several rooms share, and the way to change them.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use actix_rt::{Arbiter, ArbiterHandle};
+use actors::blueprint::{Blueprint, Placement};
+use actors::clock::Clock;
+use actors::directory::{Directory, Links, RouterShared};
+use actors::messages::{Observer, Owner, StoreLink};
+use actors::permit::Owners;
+use actors::router::Seed;
+use actors::watch::Living;
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use super::ServeError;
+use super::live::Live;
+use super::plans::{blueprint, endpoints, http_settings, judging};
+use super::reload::Reloader;
+use super::roots::Nursery;
+use super::secrets::Secrets;
+use super::serve::client_settings;
+use crate::admin::Admin;
+use crate::http::state::{Gate, HttpSettings};
+use crate::relay::Tower;
+use crate::settings::{Loaded, Settings, Stored};
+use crate::storage::{Database, Health, Store};
+use crate::telemetry::Metrics;
+use crate::upstream::ClientSettings;
+
+/// What every worker of both servers shares.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) tower: Arc<Tower>,
+    pub(super) http_settings: Arc<ArcSwap<HttpSettings>>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) client: Arc<ArcSwap<ClientSettings>>,
+    pub(super) admin: Arc<Admin>,
+}
+
+/// What start makes first and several rooms share.
+pub(super) struct Base {
+    pub(super) links: Links,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) owners: Owners,
+    pub(super) plan: Arc<ArcSwap<Blueprint>>,
+    pub(super) health: Arc<Health>,
+    pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
+    pub(super) gate: Arc<Gate>,
+}
+
+/// Where the configuration comes from, besides the file's text.
+pub(super) struct Origins<'a> {
+    pub(super) config: &'a Path,
+    pub(super) stored: Stored,
+    pub(super) demo_address: Option<SocketAddr>,
+}
+
+impl Base {
+    pub(super) fn new(settings: &Settings, salt: &str) -> Self {
+        let (links, metrics) = links(settings);
+        let owners = Owners {
+            directory: Arc::new(Directory::default()),
+            router: links.router.clone(),
+            clock: links.clock,
+        };
+        Self {
+            links,
+            metrics,
+            owners,
+            plan: Arc::new(ArcSwap::from_pointee(blueprint(settings, salt))),
+            health: Arc::new(Health::default()),
+            store: Arc::new(ArcSwapOption::empty()),
+            gate: Arc::new(Gate::default()),
+        }
+    }
+
+    pub(super) fn share(
+        &self,
+        loaded: Loaded,
+        origins: Origins<'_>,
+        secrets: &Secrets,
+    ) -> Result<Shared, ServeError> {
+        let settings = &loaded.settings;
+        let tower = Arc::new(Tower {
+            owners: self.owners.clone(),
+            endpoints: ArcSwap::from_pointee(endpoints(settings)),
+            judging: ArcSwap::from_pointee(judging(settings)),
+            metrics: self.metrics.clone(),
+            cutoff: Arc::new(tokio::sync::Notify::new()),
+        });
+        let reloader = Reloader {
+            listen: settings.server.listen,
+            owners: self.owners.clone(),
+            tower: tower.clone(),
+            http_settings: Arc::new(ArcSwap::from_pointee(http_settings(settings, secrets.client_key))),
+            client: Arc::new(ArcSwap::from_pointee(client_settings(settings)?)),
+            admin_token: Arc::new(ArcSwap::from_pointee(secrets.admin)),
+            metrics_public: Arc::new(settings.metrics.public.into()),
+            grace: Arc::new(ArcSwap::from_pointee(settings.server.shutdown_grace)),
+            demo_base: origins.demo_address.map(|address| format!("http://{address}")),
+            made_key: secrets.client_key,
+            salt: secrets.salt.clone(),
+        };
+        Ok(Shared {
+            tower,
+            http_settings: reloader.http_settings.clone(),
+            gate: self.gate.clone(),
+            client: reloader.client.clone(),
+            admin: Arc::new(self.admin(loaded, origins, reloader)),
+        })
+    }
+
+    fn admin(&self, loaded: Loaded, origins: Origins<'_>, reloader: Reloader) -> Admin {
+        Admin {
+            token: reloader.admin_token.clone(),
+            owners: self.owners.clone(),
+            blueprint: self.plan.clone(),
+            metrics: self.metrics.clone(),
+            store: self.store.clone(),
+            store_link: self.links.store.clone(),
+            health: self.health.clone(),
+            gate: self.gate.clone(),
+            metrics_public: reloader.metrics_public.clone(),
+            started: std::time::Instant::now(),
+            live: Arc::new(Live::new(
+                origins.config.to_owned(),
+                loaded,
+                origins.stored,
+                self.store.clone(),
+                reloader,
+            )),
+        }
+    }
+
+    pub(super) fn nursery(
+        &self,
+        settings: &Settings,
+        database: Database,
+        arbiters: Vec<ArbiterHandle>,
+        store: &Arbiter,
+    ) -> Nursery {
+        let seed = Seed {
+            blueprint: self.plan.clone(),
+            directory: self.owners.directory.clone(),
+            links: self.links.clone(),
+            placement: Placement::new(arbiters),
+            dice: None,
+        };
+        Nursery {
+            seed,
+            database,
+            dirty: Default::default(),
+            flush_interval: settings.store.flush_interval,
+            health: self.health.clone(),
+            store_home: store.handle(),
+            store: self.store.clone(),
+        }
+    }
+}
+
+fn links(settings: &Settings) -> (Links, Arc<Metrics>) {
+    let metrics = Metrics::new();
+    let counted = metrics.clone();
+    let observer: Observer = Arc::new(move |owner, change| {
+        if change.from != change.to {
+            // Clients choose the names of models: a label with one would grow without end.
+            let id = match owner {
+                Owner::Lockout(connection, _) => connection.to_string(),
+                owner => owner.id(),
+            };
+            counted.change(owner.kind(), id, &change.to);
+        }
+    });
+    let links = Links {
+        clock: Clock::start(),
+        router: Arc::new(RouterShared::new(settings.mailbox.router)),
+        store: StoreLink::new(settings.mailbox.store),
+        observer,
+        living: Living::new(),
+    };
+    (links, metrics)
+}

@@ -1,0 +1,76 @@
+//! What operators have set through the management API, over file and environment.
+//!
+//! Values stand by the key of their row, as JSON. They were in bounds when they came in,
+//! but the bounds may have moved since: on read a number is clamped into its bounds, and
+//! what cannot be read at all is a warning, never a refusal (core 6.2).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::finding::{Findings, Place, Problem};
+use super::sheet::{Cell, Sheet};
+use super::table::{self, Row};
+use super::value::{self, Value};
+
+/// Everything that the management API has set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stored {
+    /// Settings by the key of their row; in a `*` stands the name that was chosen.
+    pub settings: BTreeMap<String, Json>,
+}
+
+impl Stored {
+    /// Nothing was set.
+    pub fn is_empty(&self) -> bool {
+        self.settings.is_empty()
+    }
+}
+
+/// Lays the stored settings over the sheet.
+pub(super) fn lay(sheet: &mut Sheet, stored: &Stored, findings: &mut Findings) {
+    for (key, json) in &stored.settings {
+        let Some((row, name)) = locate(key).filter(|(row, _)| row.is_storable()) else {
+            findings.warn(&Place::Stored, key, Problem::new("is stored, but there is no such key", ""));
+            continue;
+        };
+        let Some(value) = read(row, json) else {
+            findings.warn(
+                &Place::Stored,
+                key,
+                Problem::new("is stored, but not usable", row.kind.accepted()),
+            );
+            continue;
+        };
+        let cell = Cell { value: Some(value), place: Place::Stored };
+        match name {
+            None => drop(sheet.cells.insert(row.key, cell)),
+            Some(name) => drop(sheet.named_mut(table::above(row.key), name).cells.insert(row.key, cell)),
+        }
+    }
+}
+
+/// The value of a row; one flag has always been read generously (core 5.2).
+fn read(row: &Row, json: &Json) -> Option<Value> {
+    let flag = match json {
+        Json::String(text) => matches!(text.as_str(), "true" | "1"),
+        Json::Number(number) => number.as_f64() != Some(0.0),
+        _ => return value::from_stored(&row.kind, json),
+    };
+    match row.key {
+        "resilience.model_lockout.enabled" => Some(Value::Flag(flag)),
+        _ => value::from_stored(&row.kind, json),
+    }
+}
+
+/// The row of a key and, if it is one of a named table, the name.
+pub(super) fn locate(key: &str) -> Option<(&'static Row, Option<&str>)> {
+    if let Some(row) = table::find(key).filter(|row| row.is_scalar()) {
+        return Some((row, None));
+    }
+    table::table().iter().find_map(|row| {
+        let (before, after) = row.key.split_once('*')?;
+        let name = key.strip_prefix(before)?.strip_suffix(after)?;
+        (!name.is_empty() && !before.contains('[')).then_some((row, Some(name)))
+    })
+}

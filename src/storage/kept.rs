@@ -1,0 +1,94 @@
+//! What the management API has set, as records: one tree, one batch, all or nothing.
+//!
+//! A record's key says what it is: `setting:KEY`. The whole tree is put in the place of the
+//! old one at every change: it is small, and what a failed write left behind goes with it.
+
+use super::codec::{self, Unreadable};
+use super::database::{Tree, quarantine};
+use crate::settings::Stored;
+
+const SETTING: &str = "setting:";
+
+/// Reads all of it.
+pub(super) fn load(db: &sled::Db) -> Result<Stored, sled::Error> {
+    let mut stored = Stored::default();
+    for entry in db.open_tree(Tree::Settings.name())?.iter() {
+        let (key, value) = entry?;
+        if let Err(error) = read(&key, &value, &mut stored) {
+            quarantine(db, Tree::Settings, &key, &value, &error)?;
+        }
+    }
+    Ok(stored)
+}
+
+fn read(key: &[u8], value: &[u8], stored: &mut Stored) -> Result<(), Unreadable> {
+    let key = std::str::from_utf8(key).map_err(|_| Unreadable::Key)?;
+    let setting = key.strip_prefix(SETTING).ok_or(Unreadable::Key)?;
+    stored.settings.insert(setting.to_owned(), codec::open(value)?);
+    Ok(())
+}
+
+/// Puts this in the place of what is there.
+pub(super) fn replace(db: &sled::Db, stored: &Stored) -> Result<(), sled::Error> {
+    let tree = db.open_tree(Tree::Settings.name())?;
+    let mut batch = sled::Batch::default();
+    for key in tree.iter().keys() {
+        batch.remove(key?);
+    }
+    for (key, value) in &stored.settings {
+        let sealed = codec::seal(value).map_err(|error| sled::Error::Io(error.into()))?;
+        batch.insert(format!("{SETTING}{key}").as_bytes(), sealed);
+    }
+    tree.apply_batch(batch)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::settings::Stored;
+    use crate::storage::database::tests::Folder;
+    use crate::storage::{Database, Tree};
+
+    fn stored(settings: &[(&str, i64)]) -> Stored {
+        let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), json!(value)));
+        Stored { settings: settings.collect() }
+    }
+
+    #[test]
+    fn what_is_kept_is_there_after_the_next_opening_and_nothing_else() {
+        let folder = Folder::new("kept");
+        let path = folder.0.join("store");
+        let database = Database::open(&path).unwrap();
+        assert!(database.stored().unwrap().is_empty());
+        database.keep(&stored(&[("a.b", 1), ("a.c", 2)])).unwrap();
+        database.keep(&stored(&[("a.c", 3), ("a.d", 4)])).unwrap();
+        drop(database);
+        let database = Database::open(&path).unwrap();
+        assert_eq!(database.stored().unwrap(), stored(&[("a.c", 3), ("a.d", 4)]));
+        database.keep(&Stored::default()).unwrap();
+        assert!(database.stored().unwrap().is_empty());
+    }
+
+    #[test]
+    fn fc_060_an_unreadable_setting_is_set_aside_and_the_others_are_read() {
+        let folder = Folder::new("kept-garbage");
+        let path = folder.0.join("store");
+        let database = Database::open(&path).unwrap();
+        database.keep(&stored(&[("a.b", 1)])).unwrap();
+        let garbage: [(&[u8], &[u8]); 4] = [
+            (b"setting:a.c", b"\xff no JSON"),
+            (b"setting:a.d", br#"{"v":2,"data":1}"#),
+            (b"other:a.e", br#"{"v":1,"data":1}"#),
+            (b"\xff", br#"{"v":1,"data":1}"#),
+        ];
+        let mut batch = sled::Batch::default();
+        garbage.iter().for_each(|(key, value)| batch.insert(*key, *value));
+        database.apply(Tree::Settings, batch).unwrap();
+        assert_eq!(database.stored().unwrap(), stored(&[("a.b", 1)]));
+        let aside = database.records(Tree::Quarantine).unwrap();
+        assert_eq!(aside.len(), garbage.len());
+        assert!(aside.iter().all(|(key, _)| key.starts_with("settings/")), "{aside:?}");
+        assert_eq!(database.records(Tree::Settings).unwrap().len(), 1, "moved, not copied");
+    }
+}

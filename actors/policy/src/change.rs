@@ -36,6 +36,8 @@ pub enum Exclusion {
     CircuitOpen,
     /// An operator holds the breaker open.
     Isolated,
+    /// The provider or the connection failed too often lately; only combos mind (core 2).
+    ProviderCooldown,
     /// The connection rests until an instant.
     ConnectionCooldown,
     /// Its lone trial after a cooldown is running and the plan holds another target.
@@ -64,6 +66,7 @@ impl Exclusion {
         match self {
             Self::CircuitOpen => "circuit_open",
             Self::Isolated => "isolated",
+            Self::ProviderCooldown => "provider_cooldown",
             Self::ConnectionCooldown => "connection_cooldown",
             Self::Recovering => "recovering",
             Self::ModelLockout => "model_lockout",
@@ -79,6 +82,13 @@ impl Exclusion {
 
     /// Held only by a resilience timer, so waiting helps (routing 9.3).
     pub fn is_timer(self) -> bool {
-        matches!(self, Self::CircuitOpen | Self::ConnectionCooldown | Self::Recovering | Self::ModelLockout)
+        matches!(
+            self,
+            Self::CircuitOpen
+                | Self::ProviderCooldown
+                | Self::ConnectionCooldown
+                | Self::Recovering
+                | Self::ModelLockout
+        )
     }
 }

@@ -23,3 +23,4 @@ pub mod rules;
 pub mod strategy;
 pub mod time;
 pub mod verdict;
+pub mod window;

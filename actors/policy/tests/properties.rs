@@ -6,6 +6,8 @@
 mod hints;
 #[path = "properties/locks.rs"]
 mod locks;
+#[path = "properties/window.rs"]
+mod window;
 
 use policy::breaker::{
     Admission, Breaker, BreakerSettings, BreakerSnapshot, BreakerState, Grant, Operator, Outcome,

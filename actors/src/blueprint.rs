@@ -8,8 +8,9 @@ use actix::ArbiterHandle;
 use policy::breaker::BreakerSettings;
 use policy::catalogue::Catalogue;
 use policy::cooldown::CooldownSettings;
-use policy::ids::{ConnectionId, ProviderId};
+use policy::ids::{Class, ConnectionId, ProviderId};
 use policy::lockout::LockoutSettings;
+use policy::window::{RetryCooldown, WindowSettings};
 
 /// Bounds of the mailboxes, messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct ConnectionNumbers {
     pub cooldown: CooldownSettings,
     /// How its models are locked.
     pub lockout: LockoutSettings,
+    /// How long combos leave it out after a failure (core 2.5).
+    pub retry: RetryCooldown,
     /// Active and with a credential.
     pub usable: bool,
     /// Requests at once; 0: no cap.
@@ -56,10 +59,20 @@ pub struct Blueprint {
     pub catalogue: Arc<Catalogue>,
     /// Breaker numbers by provider.
     pub providers: HashMap<ProviderId, BreakerSettings>,
+    /// Numbers of the provider cooldown by provider; off where there are none (core 2).
+    pub windows: HashMap<ProviderId, WindowSettings>,
     /// Numbers by connection.
     pub connections: HashMap<ConnectionId, ConnectionNumbers>,
     /// Mailbox bounds.
     pub mailbox: MailboxBounds,
+}
+
+impl Blueprint {
+    /// When a provider is left out of combos.
+    pub(crate) fn window(&self, provider: &ProviderId) -> WindowSettings {
+        let off = || WindowSettings::for_class(Class::Apikey);
+        self.windows.get(provider).copied().unwrap_or_else(off)
+    }
 }
 
 /// Where owners live: on the arbiters of the HTTP workers, so that with one worker no

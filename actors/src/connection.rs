@@ -4,26 +4,29 @@
 //! outcome means to the provider or to one model is passed on from here.
 
 pub(crate) mod first;
+mod outcome;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
+use arc_swap::ArcSwap;
 use policy::board::ConnectionView;
-use policy::breaker::{Grant, Outcome};
+use policy::breaker::Grant;
 use policy::change::{Change, Exclusion, Refusal};
 use policy::cooldown::{Cooldown, Trial};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lockout::{is_recorded_only, lock_for};
 use policy::time::Millis;
 use policy::verdict::{CooldownRule, Verdict};
+use policy::window::RetryEntry;
 
 use crate::blueprint::ConnectionNumbers;
 use crate::directory::{Links, Slots};
 use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, ConnectionSnapshot, Owner, Publish, Snapshot, View};
-use crate::provider::{Leave, ProviderShared, Record};
-use crate::router::family::{Decay, Lock};
+use crate::provider::{Leave, ProviderShared};
+use crate::router::family::Lock;
 use crate::watch::{DeathWatch, End, stop_when_heard};
 
 use first::{is_held_by_credential, is_other_credential};
@@ -43,6 +46,8 @@ pub struct ConnectionShared {
     pub slots: Slots,
     /// It was removed: it ends when the last permit is back (contract 1).
     pub leaving: AtomicBool,
+    /// How long combos leave it out (core 2.5): memory only, and only the actor writes it.
+    pub retry: ArcSwap<RetryEntry>,
     /// Models barred on it now.
     pub lockouts: AtomicU32,
     /// Replacements since the process started.
@@ -189,6 +194,7 @@ impl Connection {
     fn view(&self) -> View {
         View::Connection(Arc::new(ConnectionView {
             cooldown: self.cooldown.view(),
+            retry: self.shared.retry.load().view(),
             draining: self.draining,
             usable: self.numbers.usable,
         }))
@@ -223,25 +229,6 @@ impl Connection {
         let connection = self.shared.id.clone();
         self.links.router.mailbox.post(Lock { connection, key, order });
         Some(Verdict::Failure(instead))
-    }
-
-    fn tell_provider(&self, settle: &Settle) {
-        let outcome = Outcome::of(&settle.verdict, settle.counts);
-        let news = match outcome {
-            Outcome::Success => settle.grant.probe || !self.provider.view.load().is_clean(),
-            Outcome::Failure(_) => true,
-            Outcome::Reachable | Outcome::Neutral => settle.grant.probe,
-        };
-        if news {
-            self.provider.mailbox.post(Record { grant: settle.grant, outcome });
-        }
-    }
-
-    fn tell_lockouts(&self, settle: &Settle) {
-        if matches!(settle.verdict, Verdict::Success) && self.shared.lockouts.load(Ordering::Relaxed) > 0 {
-            let (connection, model) = (self.shared.id.clone(), settle.model.clone());
-            self.links.router.mailbox.post(Decay { connection, model, direct: settle.direct });
-        }
     }
 }
 
@@ -294,6 +281,7 @@ impl Handler<Settle> for Connection {
         let verdict = self.lock_instead(&settle).unwrap_or_else(|| settle.verdict.clone());
         let change = self.cooldown.record(settle.trial, &verdict, settle.sent_at, now);
         self.pass_on(change);
+        self.mark(&settle.verdict, now);
         self.tell_provider(&settle);
         self.tell_lockouts(&settle);
     }
@@ -318,6 +306,7 @@ impl Handler<Order> for Connection {
             Order::Reset => {
                 let change = self.cooldown.clear(now);
                 self.pass_on(change);
+                self.change_retry(RetryEntry::clear, now);
             }
             Order::Cool(for_ms) => {
                 let change = self.cooldown.cool(for_ms, now);
@@ -343,11 +332,14 @@ impl Handler<Configure> for Connection {
         self.shared.leaving.store(false, Ordering::SeqCst);
         self.shared.slots.set_cap(numbers.max_concurrent);
         let changed = is_other_credential(&self.numbers.fingerprint, &numbers.fingerprint);
+        let now = self.links.clock.now();
         if changed && is_held_by_credential(&self.cooldown) {
-            let change = self.cooldown.clear(self.links.clock.now());
+            let change = self.cooldown.clear(now);
             self.pass_on(change);
+            self.change_retry(RetryEntry::clear, now);
         }
         self.cooldown.configure(numbers.cooldown);
+        self.change_retry(|entry| entry.configure(numbers.retry), now);
         self.numbers = numbers;
         ctx.notify(Announce);
     }

@@ -11,6 +11,7 @@ use policy::change::Change;
 use policy::cooldown::CooldownSnapshot;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lockout::{LockKey, LockoutSnapshot, LockoutView};
+use policy::window::WindowView;
 use serde::{Deserialize, Serialize};
 
 use crate::mailbox::{Gauge, Letter};
@@ -86,8 +87,8 @@ pub enum Snapshot {
 /// What an owner publishes.
 #[derive(Clone, Debug)]
 pub enum View {
-    /// Of a provider.
-    Breaker(Arc<BreakerView>),
+    /// Of a provider: its breaker and its cooldown for combos.
+    Breaker(Arc<BreakerView>, WindowView),
     /// Of a connection.
     Connection(Arc<ConnectionView>),
     /// Of a lockout.

@@ -1,7 +1,8 @@
-//! One provider: the owner of its breaker.
+//! One provider: the owner of its breaker and of its cooldown for combos.
 //!
 //! With a closed breaker nobody asks it anything; it hears of failures, and of
 //! successes while there is a count to lower. A half-open one grants probes.
+//! The cooldown is memory only: it outlives the actor, not the process.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,6 +14,7 @@ use policy::breaker::{Breaker, BreakerSettings, BreakerSnapshot, BreakerView, Gr
 use policy::change::{Change, Refusal};
 use policy::ids::ProviderId;
 use policy::time::Millis;
+use policy::window::{Mark, WindowGate, WindowSettings};
 
 use crate::directory::Links;
 use crate::mailbox::{Mailbox, opens_letters};
@@ -27,6 +29,8 @@ pub struct ProviderShared {
     pub mailbox: Mailbox<Provider>,
     /// The breaker as last published; read just before dialling.
     pub view: ArcSwap<BreakerView>,
+    /// Its failures across requests (core 2); only the actor writes it.
+    pub window: ArcSwap<WindowGate>,
     /// Replacements since the process started.
     pub restarts: AtomicU64,
 }
@@ -54,7 +58,8 @@ impl Probe {
 impl Drop for Probe {
     fn drop(&mut self) {
         if !self.spoken {
-            self.provider.mailbox.post(Record { grant: self.grant, outcome: Outcome::Neutral });
+            let (grant, outcome, mark) = (self.grant, Outcome::Neutral, Mark::Nothing);
+            self.provider.mailbox.post(Record { grant, outcome, mark });
         }
     }
 }
@@ -70,15 +75,17 @@ pub struct Admit;
 pub struct Record {
     /// What it was admitted with.
     pub grant: Grant,
-    /// What it means.
+    /// What it means to the breaker.
     pub outcome: Outcome,
+    /// What it means to the cooldown for combos.
+    pub mark: Mark,
 }
 
 /// An operator's order (contract 4, decision 35).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "()")]
 pub enum Order {
-    /// Closes the breaker and clears its counts.
+    /// Closes the breaker and clears its counts; ends the cooldown for combos.
     Reset,
     /// Opens it for so many ms; `None`: its hold.
     Trip(Option<Millis>),
@@ -93,7 +100,7 @@ pub enum Order {
 /// Replaces the numbers, keeps the state (core 1.1.6).
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct Configure(pub BreakerSettings);
+pub struct Configure(pub BreakerSettings, pub WindowSettings);
 
 /// Ends the actor.
 #[derive(Clone, Copy, Debug, Message)]
@@ -144,8 +151,9 @@ impl Provider {
             any = true;
             let view = Arc::new(self.breaker.view());
             self.shared.view.store(view.clone());
+            let view = View::Breaker(view, self.shared.window.load().view());
             let snapshot = Snapshot::Breaker(self.breaker.snapshot());
-            self.links.emit(&self.owner(), &change, View::Breaker(view), snapshot);
+            self.links.emit(&self.owner(), &change, view, snapshot);
         }
         if any {
             self.set_timer(ctx);
@@ -183,8 +191,9 @@ impl Handler<Announce> for Provider {
     fn handle(&mut self, _: Announce, _: &mut Self::Context) {
         let view = Arc::new(self.breaker.view());
         self.shared.view.store(view.clone());
+        let view = View::Breaker(view, self.shared.window.load().view());
         let snapshot = Snapshot::Breaker(self.breaker.snapshot());
-        self.links.router.mailbox.post(Publish { owner: self.owner(), view: View::Breaker(view), snapshot });
+        self.links.router.mailbox.post(Publish { owner: self.owner(), view, snapshot });
     }
 }
 
@@ -195,17 +204,40 @@ impl Handler<Admit> for Provider {
         let now = self.links.clock.now();
         let change = self.breaker.tick(now);
         let granted = self.breaker.admit(now);
-        let claimed = granted.as_ref().is_ok_and(|grant| grant.probe).then(|| self.claimed(now));
+        // A taken permit is news to the board, so that others are not sent to ask in vain.
+        let probe = granted.as_ref().is_ok_and(|grant| grant.probe);
+        let claimed = probe.then(|| self.noted("probe-claimed", now));
         self.pass_on(change.into_iter().chain(claimed), ctx);
         granted.map(|grant| Probe { grant, provider: self.shared.clone(), spoken: !grant.probe })
     }
 }
 
 impl Provider {
-    /// A taken permit is news to the board, so that others are not sent to ask in vain.
-    fn claimed(&self, now: Millis) -> Change {
+    /// News that leaves the breaker's state as it is.
+    fn noted(&self, why: &str, now: Millis) -> Change {
         let label = self.breaker.view().label(now).to_owned();
-        Change { from: label.clone(), to: label, why: "probe-claimed".into(), at: now }
+        Change { from: label.clone(), to: label, why: why.into(), at: now }
+    }
+
+    /// What an attempt means to the cooldown for combos.
+    fn mark(&self, mark: Mark, now: Millis) -> Option<Change> {
+        let gate = self.shared.window.load_full();
+        if !gate.minds(mark) {
+            return None;
+        }
+        let breaker = self.breaker.state(now);
+        self.change_window(|gate| gate.record(mark, breaker, now), now)
+    }
+
+    fn change_window(
+        &self,
+        with: impl FnOnce(&mut WindowGate) -> Option<&'static str>,
+        now: Millis,
+    ) -> Option<Change> {
+        let mut gate = WindowGate::clone(&self.shared.window.load());
+        let why = with(&mut gate);
+        self.shared.window.store(Arc::new(gate));
+        Some(self.noted(why?, now))
     }
 }
 
@@ -216,12 +248,9 @@ impl Handler<Record> for Provider {
         let now = self.links.clock.now();
         let ticked = self.breaker.tick(now);
         let recorded = self.breaker.record(record.grant, record.outcome, now);
-        let returned =
-            (recorded.is_none() && record.grant.probe).then(|| self.claimed(now)).map(|mut change| {
-                change.why = "probe-returned".into();
-                change
-            });
-        self.pass_on(ticked.into_iter().chain(recorded).chain(returned), ctx);
+        let returned = (recorded.is_none() && record.grant.probe).then(|| self.noted("probe-returned", now));
+        let marked = self.mark(record.mark, now);
+        self.pass_on(ticked.into_iter().chain(recorded).chain(returned).chain(marked), ctx);
     }
 }
 
@@ -238,16 +267,22 @@ impl Handler<Order> for Provider {
             Order::Observe => Some(self.breaker.observe(now)),
             Order::TestPassed => self.breaker.connection_test_passed(now),
         };
-        self.pass_on(ticked.into_iter().chain(ordered), ctx);
+        let cleared = match order {
+            Order::Reset => self.change_window(WindowGate::clear, now),
+            _ => None,
+        };
+        self.pass_on(ticked.into_iter().chain(ordered).chain(cleared), ctx);
     }
 }
 
 impl Handler<Configure> for Provider {
     type Result = ();
 
-    fn handle(&mut self, Configure(settings): Configure, ctx: &mut Self::Context) {
-        let change = self.breaker.configure(settings, self.links.clock.now());
-        self.pass_on(change, ctx);
+    fn handle(&mut self, Configure(settings, window): Configure, ctx: &mut Self::Context) {
+        let now = self.links.clock.now();
+        let change = self.breaker.configure(settings, now);
+        let switched = self.change_window(|gate| gate.configure(window), now);
+        self.pass_on(change.into_iter().chain(switched), ctx);
     }
 }
 

@@ -19,6 +19,7 @@ use policy::lockout::{LockKey, LockoutSettings};
 use policy::plan::{Plan, Planned};
 use policy::strategy;
 use policy::verdict::{Case, End, Failure, Signal, Verdict, judge};
+use policy::window::RetryCooldown;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::blueprint::{Blueprint, ConnectionNumbers, MailboxBounds, Placement};
@@ -93,6 +94,7 @@ fn add_provider(catalogue: &mut Catalogue, blueprint: &mut Blueprint, id: &str, 
             provider: id.into(),
             cooldown: CooldownSettings::for_class(Class::Apikey),
             lockout: LockoutSettings::for_class(Class::Apikey),
+            retry: RetryCooldown::default(),
             usable: true,
             max_concurrent: cap.parse().expect("slots are a number"),
             fingerprint: String::new(),

@@ -14,6 +14,7 @@ use policy::breaker::{Breaker, BreakerSettings, BreakerState};
 use policy::change::Exclusion;
 use policy::ids::Class;
 use policy::verdict::End;
+use policy::window::WindowView;
 
 const GOOD: End = End::Status(200);
 const NOT_FOUND: End = End::Status(404);
@@ -270,7 +271,7 @@ fn five_hundred_pieces_of_news_share_the_board_once() {
         for _ in 0..500 {
             world.owners.router.mailbox.post(Publish {
                 owner: Owner::Provider("a".into()),
-                view: View::Breaker(breaker.view().into()),
+                view: View::Breaker(breaker.view().into(), WindowView::default()),
                 snapshot: Snapshot::Breaker(breaker.snapshot()),
             });
         }

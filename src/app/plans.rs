@@ -11,6 +11,7 @@ use policy::cooldown::{CooldownSettings, resolve_delay};
 use policy::ids::Class;
 use policy::lockout::LockoutSettings;
 use policy::strategy;
+use policy::window::{RetryCooldown, WindowSettings};
 
 use crate::http::auth::{Keys, hash};
 use crate::http::state::{HttpSettings, ListedModel};
@@ -32,6 +33,11 @@ pub fn blueprint(settings: &Settings, salt: &str) -> Blueprint {
             .providers
             .iter()
             .map(|provider| (provider.id.clone(), breaker(settings, provider.class)))
+            .collect(),
+        windows: settings
+            .providers
+            .iter()
+            .map(|provider| (provider.id.clone(), window(settings, provider.class)))
             .collect(),
         connections: connections.collect(),
         mailbox: bounds(&settings.mailbox),
@@ -56,6 +62,16 @@ fn breaker(settings: &Settings, class: Class) -> BreakerSettings {
         reset_ms: numbers.reset_timeout_ms,
         ..BreakerSettings::for_class(class)
     }
+}
+
+/// When a provider is left out of combos (core 2).
+fn window(_settings: &Settings, class: Class) -> WindowSettings {
+    WindowSettings::for_class(class)
+}
+
+/// How long a connection is left out of combos after a failure (core 2.5).
+fn retry(_settings: &Settings) -> RetryCooldown {
+    RetryCooldown::default()
 }
 
 fn numbers(
@@ -96,6 +112,7 @@ fn numbers(
         provider: provider.id.clone(),
         cooldown,
         lockout: lockout.normalised(),
+        retry: retry(settings),
         usable: connection.active && connection.credential.is_some(),
         max_concurrent: connection.max_concurrent,
         fingerprint: connection

@@ -94,16 +94,18 @@ mod tests {
         let open = excluded(Exclusion::CircuitOpen, Some(112_400), true);
         let later = excluded(Exclusion::CircuitOpen, Some(157_000), true);
         let lock = excluded(Exclusion::ModelLockout, Some(140_000), true);
+        let window = excluded(Exclusion::ProviderCooldown, Some(700_000), true);
         let quota = excluded(Exclusion::ModelLockout, Some(101_000), false);
         let gone = excluded(Exclusion::Unavailable, None, false);
         let isolated = excluded(Exclusion::Isolated, None, false);
         let full = excluded(Exclusion::MailboxFull, None, false);
         let cap = excluded(Exclusion::ConcurrencyCap, Some(101_000), false);
         let key = excluded(Exclusion::KeyNotAllowed, None, false);
-        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 15] = [
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 16] = [
             ("N", true, vec![&open, &later], Blocked::AllCoolingDown(Some(12_400))),
             ("N, held by an operator", true, vec![&isolated], Blocked::AllCoolingDown(None)),
             ("G", true, vec![&open, &lock], Blocked::SkippedUntil(40_000)),
+            ("G, provider cooldown", true, vec![&window, &lock], Blocked::SkippedUntil(40_000)),
             ("G, quota gives no hint", true, vec![&quota, &lock], Blocked::SkippedUntil(40_000)),
             ("F", true, vec![&quota, &gone], Blocked::Skipped),
             ("B", true, vec![], Blocked::NoExecutableTargets),

@@ -10,12 +10,15 @@ use crate::cooldown::CooldownView;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
 use crate::lockout::LockoutView;
 use crate::time::Millis;
+use crate::window::WindowView;
 
 /// One connection as published.
 #[derive(Clone, Debug)]
 pub struct ConnectionView {
     /// Its rest.
     pub cooldown: CooldownView,
+    /// How long combos leave it out (core 2.5).
+    pub retry: WindowView,
     /// An operator lets it run dry.
     pub draining: bool,
     /// Active and with a credential.
@@ -27,6 +30,8 @@ pub struct ConnectionView {
 pub struct Board {
     /// Breakers by provider.
     pub providers: HashMap<ProviderId, Arc<BreakerView>>,
+    /// Provider cooldowns (core 2.4); providers without one have no entry.
+    pub windows: HashMap<ProviderId, WindowView>,
     /// Connections by id.
     pub connections: HashMap<ConnectionId, Arc<ConnectionView>>,
     /// Lockouts by connection; connections without one have no entry.
@@ -41,6 +46,16 @@ impl Board {
             .iter()
             .filter(|lock| now <= lock.until && lock.key.covers(model))
             .max_by_key(|lock| lock.until)
+    }
+
+    /// Whether combos leave the whole provider out (core 2.3).
+    pub fn provider_cooldown(&self, provider: &ProviderId, now: Millis) -> Option<Refusal> {
+        self.windows.get(provider)?.refusal(now)
+    }
+
+    /// Whether combos leave the connection out (core 2.5).
+    pub fn retry_cooldown(&self, connection: &ConnectionId, now: Millis) -> Option<Refusal> {
+        self.connections.get(connection)?.retry.refusal(now)
     }
 
     /// What the connection itself says to a request now, short of its slots.

@@ -242,6 +242,7 @@ fn connections<'a>(
 
 /// Adds what a step offers: its connections in order of priority, or why not (routing 7.2).
 fn add_step(plan: &mut Plan, step: &Step, index: usize, ask: &Ask<'_>, world: World<'_>) {
+    let combo = plan.combo.is_some();
     let mut exclude = |connection: Option<&ConnectionId>, reason: Exclusion, until: Option<Millis>| {
         let transient =
             reason.is_timer() && connection.is_none_or(|id| passes_by_itself(id, step, reason, world));
@@ -273,10 +274,16 @@ fn add_step(plan: &mut Plan, step: &Step, index: usize, ask: &Ask<'_>, world: Wo
         // The owner has not spoken yet: nothing is held against it.
         None => Some(Grant { generation: 0, probe: false }),
     };
+    // Only combos have somewhere else to go (core 2.1, 7.2).
+    if let Some(refusal) = world.board.provider_cooldown(&step.provider, world.now).filter(|_| combo) {
+        return exclude(None, refusal.why, refusal.retry_at);
+    }
     let mut any = false;
     for entry in connections(step, world.catalogue) {
         any = true;
-        match exclusion(entry, step, ask, world) {
+        let held = exclusion(entry, step, ask, world);
+        let retry = world.board.retry_cooldown(&entry.id, world.now).filter(|_| combo);
+        match longer(retry, held) {
             Some(refusal) => exclude(Some(&entry.id), refusal.why, refusal.retry_at),
             None => plan.targets.push(Planned {
                 provider: step.provider.clone(),
@@ -310,6 +317,14 @@ fn exclusion(entry: &ConnectionEntry, step: &Step, ask: &Ask<'_>, world: World<'
         let lock = world.board.lock(&entry.id, &step.model, world.now)?;
         Some(Refusal { why: Exclusion::ModelLockout, retry_at: Some(lock.until) })
     })
+}
+
+/// Of two that hold a target back the one that holds it longer, so that the wait which is told
+/// is true (decision 26b); `None` never ends by itself.
+fn longer(first: Option<Refusal>, second: Option<Refusal>) -> Option<Refusal> {
+    let (Some(one), Some(other)) = (first, second) else { return first.or(second) };
+    let end = |refusal: &Refusal| refusal.retry_at.unwrap_or(Millis::MAX);
+    Some(if end(&one) >= end(&other) { one } else { other })
 }
 
 /// Routing 7.17: a wait for quota, a credential or a missing model is nobody's to sit out.

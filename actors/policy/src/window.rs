@@ -22,7 +22,7 @@ pub use settings::{RetryCooldown, WindowSettings};
 
 /// Why a `Change` tells that a cooldown began or that its end moved.
 const COOLS: &str = "provider-cooldown";
-/// Why a `Change` tells that a success ended one.
+/// Why a `Change` tells that a success or an operator ended one.
 const ENDED: &str = "provider-cooldown-ended";
 
 /// What an attempt means here.

@@ -6,6 +6,7 @@ use policy::board::ConnectionView;
 use policy::cooldown::Cooldown;
 use policy::time::Millis;
 use policy::verdict::Reason;
+use policy::window::WindowView;
 
 use crate::blueprint::ConnectionNumbers;
 use crate::messages::ConnectionSnapshot;
@@ -32,6 +33,7 @@ pub(crate) fn view(
 ) -> ConnectionView {
     ConnectionView {
         cooldown: cooldown(numbers, stored, now).view(),
+        retry: WindowView::default(),
         draining: stored.is_some_and(|stored| stored.draining),
         usable: numbers.usable,
     }

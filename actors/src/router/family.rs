@@ -235,7 +235,9 @@ impl Handler<Apply> for Router {
         self.seed.links.store.gauge().set_capacity(blueprint.mailbox.store);
         for shared in directory.providers() {
             match blueprint.providers.get(&shared.id) {
-                Some(settings) => shared.mailbox.post(provider::Configure(*settings)),
+                Some(settings) => {
+                    shared.mailbox.post(provider::Configure(*settings, blueprint.window(&shared.id)));
+                }
                 None => shared.mailbox.post(Leave(End::Retired)),
             }
         }

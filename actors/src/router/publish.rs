@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix::{Handler, Message};
+use policy::board::Board;
+use policy::ids::ProviderId;
 use policy::lockout::LockoutView;
+use policy::window::WindowView;
 
 use super::Router;
 use crate::messages::{Owner, Publish, View};
@@ -32,7 +35,8 @@ impl Handler<Publish> for Router {
             return;
         }
         match (news.owner, news.view) {
-            (Owner::Provider(id), View::Breaker(view)) => {
+            (Owner::Provider(id), View::Breaker(view, window)) => {
+                put_window(&mut self.board, &id, window);
                 self.board.providers.insert(id, view);
             }
             (Owner::Connection(id), View::Connection(view)) => {
@@ -47,6 +51,14 @@ impl Handler<Publish> for Router {
         }
         self.fold(ctx);
     }
+}
+
+/// The board holds only what may matter: the layer is off for most.
+pub(super) fn put_window(board: &mut Board, id: &ProviderId, window: WindowView) {
+    match window.until {
+        Some(_) => board.windows.insert(id.clone(), window),
+        None => board.windows.remove(id),
+    };
 }
 
 fn put_lock(locks: &mut Vec<Arc<LockoutView>>, view: Arc<LockoutView>) {
@@ -68,6 +80,7 @@ impl Router {
         match owner {
             Owner::Provider(id) => {
                 self.board.providers.remove(id);
+                self.board.windows.remove(id);
             }
             Owner::Connection(id) => {
                 self.board.connections.remove(id);

@@ -10,6 +10,7 @@ use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::dice::Scripted;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::strategy::Metrics;
+use crate::window::WindowView;
 
 const NOW: u64 = 1_768_478_400_000;
 
@@ -112,7 +113,12 @@ fn open(board: &mut Board, provider: &str) {
 fn cool(board: &mut Board, connection: &str, for_ms: u64) {
     let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
     cooldown.cool(for_ms, NOW);
-    let view = ConnectionView { cooldown: cooldown.view(), draining: false, usable: true };
+    let view = ConnectionView {
+        cooldown: cooldown.view(),
+        retry: WindowView::default(),
+        draining: false,
+        usable: true,
+    };
     board.connections.insert(connection.into(), Arc::new(view));
 }
 
@@ -255,7 +261,12 @@ fn slow_start_spares_a_connection_that_came_back() {
     let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
     cooldown.cool(61_000, NOW);
     let back = NOW + 61_000;
-    let view = ConnectionView { cooldown: cooldown.view(), draining: false, usable: true };
+    let view = ConnectionView {
+        cooldown: cooldown.view(),
+        retry: WindowView::default(),
+        draining: false,
+        usable: true,
+    };
     board.connections.insert("b-1".into(), Arc::new(view));
     let ask = Ask { model: "two", dialect: Dialect::Openai, allowed: None };
     let first = |at: u64, numbers: &[f64]| {
@@ -266,4 +277,20 @@ fn slow_start_spares_a_connection_that_came_back() {
     assert_eq!(first(back + 20_000, &[0.0, 0.0, 0.0, 0.19]), "m@b-1");
     assert_eq!(first(back + 20_000, &[0.0, 0.0, 0.0, 0.21]), "m@c-1");
     assert_eq!(first(back + 100_000, &[0.0, 0.0, 0.0, 0.99]), "m@b-1");
+}
+
+/// Core 7.2: breaker, provider cooldown, then what is the connection's own; core 2.1: only combos ask.
+#[test]
+fn provider_cooldowns_stand_between_the_breaker_and_the_connections() {
+    let mut board = Board::default();
+    board.windows.insert("b".into(), WindowView { until: Some(NOW + 600_000) });
+    cool(&mut board, "b-1", 900_000);
+    let made = make("abc", &board).unwrap();
+    assert_eq!(order(&made), ["m@a-1", "m@c-1"]);
+    let left_out = &made.excluded[0];
+    assert_eq!((left_out.reason, left_out.until), (Exclusion::ProviderCooldown, Some(NOW + 600_000)));
+    assert!(left_out.connection.is_none() && left_out.transient);
+    assert_eq!(reasons(&make("b/m", &board).unwrap()), [("b-1".to_owned(), Exclusion::ConnectionCooldown)]);
+    open(&mut board, "b");
+    assert_eq!(make("abc", &board).unwrap().excluded[0].reason, Exclusion::CircuitOpen);
 }

@@ -25,12 +25,11 @@ impl RetryEntry {
         Self { settings, ..Self::default() }
     }
 
-    /// New numbers: what runs keeps its end, unless the entry is switched off.
-    pub fn configure(&mut self, settings: RetryCooldown) {
+    /// New numbers: what runs keeps its end, unless the entry is switched off. Says
+    /// why if the view moved.
+    pub fn configure(&mut self, settings: RetryCooldown) -> Option<&'static str> {
         self.settings = settings;
-        if !settings.enabled {
-            self.forget();
-        }
+        if settings.enabled { None } else { self.clear() }
     }
 
     /// Takes what an attempt meant, with the provider's breaker as it is at `now`. Says why if
@@ -38,9 +37,15 @@ impl RetryEntry {
     pub fn record(&mut self, mark: Mark, breaker: BreakerState, now: Millis) -> Option<&'static str> {
         match mark {
             Mark::Failure if self.settings.enabled => self.fail(now),
-            Mark::Success if breaker != BreakerState::Open => self.forget(),
+            Mark::Success if breaker != BreakerState::Open => self.clear(),
             _ => None,
         }
+    }
+
+    /// Forgets everything. Says why if the view moved.
+    pub fn clear(&mut self) -> Option<&'static str> {
+        self.failures = 0;
+        self.until.take().map(|_| ENDED)
     }
 
     /// Failures in a row that are remembered at `now`.
@@ -63,10 +68,5 @@ impl RetryEntry {
         let moved = until != self.until;
         self.until = until;
         moved.then_some(COOLS)
-    }
-
-    fn forget(&mut self) -> Option<&'static str> {
-        self.failures = 0;
-        self.until.take().map(|_| ENDED)
     }
 }

@@ -26,12 +26,11 @@ impl WindowGate {
         Self { settings, failed_at: VecDeque::new(), until: None }
     }
 
-    /// New numbers: what runs keeps its end, unless the gate is switched off.
-    pub fn configure(&mut self, settings: WindowSettings) {
+    /// New numbers: what runs keeps its end, unless the gate is switched off. Says
+    /// why if the view moved.
+    pub fn configure(&mut self, settings: WindowSettings) -> Option<&'static str> {
         self.settings = settings;
-        if !settings.enabled {
-            self.forget();
-        }
+        if settings.enabled { None } else { self.clear() }
     }
 
     /// Takes what an attempt meant, with the provider's breaker as it is at `now`. Says why if
@@ -40,9 +39,15 @@ impl WindowGate {
         match mark {
             Mark::Failure if self.settings.enabled => self.fail(now),
             // A success from before the trip proves nothing (core 2.7).
-            Mark::Success if breaker != BreakerState::Open => self.forget(),
+            Mark::Success if breaker != BreakerState::Open => self.clear(),
             _ => None,
         }
+    }
+
+    /// Forgets everything. Says why if the view moved.
+    pub fn clear(&mut self) -> Option<&'static str> {
+        self.failed_at.clear();
+        self.until.take().map(|_| ENDED)
     }
 
     /// Whether a mark of this kind would be news to the gate.
@@ -84,10 +89,5 @@ impl WindowGate {
 
     fn is_inside(&self, at: Millis, now: Millis) -> bool {
         now.saturating_sub(at) < self.settings.window_ms
-    }
-
-    fn forget(&mut self) -> Option<&'static str> {
-        self.failed_at.clear();
-        self.until.take().map(|_| ENDED)
     }
 }

@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use policy::breaker::Breaker;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lockout::Lockout as Rule;
+use policy::window::{RetryEntry, WindowGate};
 
 use super::Died;
 use crate::blueprint::Blueprint;
@@ -18,6 +19,7 @@ use crate::mailbox::Mailbox;
 use crate::messages::{Announce, Owner, Snapshot};
 use crate::provider::{Provider, ProviderShared};
 use crate::router::Router;
+use crate::router::publish::put_window;
 use crate::watch::DeathWatch;
 
 impl Router {
@@ -134,6 +136,7 @@ impl Router {
                 id: id.clone(),
                 mailbox: Mailbox::new(blueprint.mailbox.provider),
                 view: ArcSwap::from_pointee(breaker.view()),
+                window: ArcSwap::from_pointee(WindowGate::new(blueprint.window(id))),
                 restarts: AtomicU64::new(0),
             })
         });
@@ -142,6 +145,10 @@ impl Router {
         if shared.mailbox.is_live() {
             return;
         }
+        // Nobody else writes it now, and the numbers may be new.
+        let mut window = WindowGate::clone(&shared.window.load());
+        window.configure(blueprint.window(id));
+        shared.window.store(Arc::new(window));
         let breaker = match self.snapshot(&owner) {
             Some(Snapshot::Breaker(stored)) => Breaker::restore(stored, settings, now),
             _ => Breaker::new(settings),
@@ -149,6 +156,7 @@ impl Router {
         self.keep(&owner, Snapshot::Breaker(breaker.snapshot()));
         shared.view.store(Arc::new(breaker.view()));
         self.board.providers.insert(id.clone(), Arc::new(breaker.view()));
+        put_window(&mut self.board, id, shared.window.load().view());
         let (links, watch, own) =
             (self.seed.links.clone(), self.watch(owner, shared.mailbox.life()), shared.clone());
         let home = self.seed.placement.home(id.as_str());
@@ -168,6 +176,7 @@ impl Router {
                 provider: numbers.provider.clone(),
                 mailbox: Mailbox::new(blueprint.mailbox.connection),
                 slots: Slots::new(numbers.max_concurrent),
+                retry: ArcSwap::from_pointee(RetryEntry::new(numbers.retry)),
                 leaving: AtomicBool::new(false),
                 // An earlier life of this id may have left some.
                 lockouts: AtomicU32::new(directory.lockouts_of(id).len() as u32),
@@ -178,13 +187,17 @@ impl Router {
         if shared.mailbox.is_live() {
             return;
         }
+        let mut retry = **shared.retry.load();
+        retry.configure(numbers.retry);
+        shared.retry.store(Arc::new(retry));
         let snapshot = match self.snapshot(&owner) {
             Some(Snapshot::Connection(stored)) => Some(stored),
             _ => None,
         };
         self.keep(&owner, Snapshot::Connection(snapshot.clone().unwrap_or_default()));
         // On the board before it speaks itself: the first pick must know who rests.
-        let view = connection::first::view(&numbers, snapshot.as_ref(), self.seed.links.clock.now());
+        let mut view = connection::first::view(&numbers, snapshot.as_ref(), self.seed.links.clock.now());
+        view.retry = retry.view();
         self.board.connections.insert(id.clone(), Arc::new(view));
         let (links, watch, own) =
             (self.seed.links.clone(), self.watch(owner, shared.mailbox.life()), (shared.clone(), provider));

@@ -224,3 +224,18 @@ fn switching_it_off_ends_it_at_once() {
         assert!(world.owners.router.board.load().windows.is_empty());
     });
 }
+
+#[test]
+fn a_removed_provider_takes_it_along() {
+    paused(async {
+        let world = World::start(with_window()).await;
+        world.fail("a/m", 3).await;
+        assert!(world.owners.router.board.load().windows.contains_key("a"));
+        world.owners.router.mailbox.post(Apply(blueprint("b: b1").into()));
+        world.quiet().await;
+        assert!(world.owners.router.board.load().windows.is_empty());
+        world.owners.router.mailbox.post(Apply(with_window().into()));
+        world.quiet().await;
+        assert_eq!(plan(&world, "ab").await, (names(&["a1", "a2", "b1"]), vec![]));
+    });
+}

@@ -17,6 +17,7 @@ pub mod cooldown;
 pub mod dice;
 pub mod hint;
 pub mod ids;
+pub mod latency;
 pub mod lockout;
 pub mod plan;
 pub mod rules;

@@ -6,6 +6,7 @@
 //! only obeys what they say.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+pub mod account;
 pub mod attempts;
 pub mod backoff;
 pub mod blocked;

@@ -25,7 +25,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use entities::{
-    AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, Model, Provider, Scope, Source,
+    AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, Model, OauthClient, OauthTokens,
+    Provider, Scope, Source,
 };
 pub use finding::Finding;
 pub use kind::{Items, Kind, Shape};

@@ -6,6 +6,7 @@
 
 mod combos;
 mod connections;
+mod credentials;
 mod keys;
 mod providers;
 mod sections;
@@ -52,6 +53,8 @@ pub(super) struct KnownProvider {
     pub class: Class,
     /// `None`: any model passes.
     pub models: Option<Vec<String>>,
+    /// It has a token endpoint.
+    pub renews: bool,
 }
 
 impl Known {
@@ -59,7 +62,7 @@ impl Known {
     pub fn new(builtin: &Builtin) -> Self {
         let mut known = Self::default();
         for (provider, connections) in &builtin.providers {
-            let entry = KnownProvider { class: Class::Apikey, models: None };
+            let entry = KnownProvider { class: Class::Apikey, models: None, renews: false };
             known.providers.insert(provider.clone(), entry);
             let pairs = connections.iter().map(|id| (id.clone(), provider.clone()));
             known.connections.extend(pairs);

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
+use policy::time::Millis;
 
 use super::Secret;
 
@@ -30,12 +31,27 @@ pub struct Provider {
     pub headers: Vec<(String, String)>,
     /// How the credential is sent; `None`: as its format does.
     pub auth_header: Option<AuthHeader>,
+    /// Where its access tokens are renewed; `None`: nowhere.
+    pub oauth: Option<OauthClient>,
     /// Instead of `upstream.connect_timeout`.
     pub connect_timeout: Option<Duration>,
     /// Instead of `upstream.first_byte_timeout`.
     pub first_byte_timeout: Option<Duration>,
     /// Who made it.
     pub source: Source,
+}
+
+/// `[[providers]].oauth`: who renews access tokens, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OauthClient {
+    /// The token endpoint.
+    pub token_url: String,
+    /// Who asks.
+    pub client_id: String,
+    /// `None`: a public client.
+    pub client_secret: Option<Secret>,
+    /// What is asked for; empty: what the refresh token stands for.
+    pub scopes: Vec<String>,
 }
 
 /// One model of a provider.
@@ -107,6 +123,8 @@ pub struct Connection {
     /// `None`: its variable or file is missing, so it is inactive. Empty: its provider
     /// is `auth = "local"` and no credential was given, so none is sent.
     pub credential: Option<Secret>,
+    /// The tokens of an OAuth account; its access token is the `credential` too.
+    pub tokens: Option<OauthTokens>,
     /// Smaller is preferred.
     pub priority: u32,
     /// Whether it may be used.
@@ -127,6 +145,17 @@ pub struct Connection {
     pub disable_cooling: bool,
     /// Who made it.
     pub source: Source,
+}
+
+/// What an OAuth connection was given instead of a credential; at least one of the two.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OauthTokens {
+    /// Sent with requests until it ends.
+    pub access: Option<Secret>,
+    /// Renews it.
+    pub refresh: Option<Secret>,
+    /// When the access token ends; `None`: unknown.
+    pub expires_at: Option<Millis>,
 }
 
 /// `[[combos]]`: a named list of targets with a strategy.

@@ -53,6 +53,8 @@ pub enum Shape {
     Path,
     /// A path or empty.
     OptionalPath,
+    /// An RFC 3339 instant.
+    Instant,
 }
 
 /// What a list of texts holds.
@@ -64,6 +66,8 @@ pub enum Items {
     Patterns,
     /// Ids, possibly none.
     Ids,
+    /// Scopes of an OAuth token, possibly none.
+    Scopes,
 }
 
 impl Kind {
@@ -104,6 +108,7 @@ impl Shape {
             Self::OptionalAddress => "an address such as \"127.0.0.1:20129\", or \"\"",
             Self::Path => "a path",
             Self::OptionalPath => "a path, or \"\"",
+            Self::Instant => "an RFC 3339 time such as \"2026-01-31T12:00:00Z\"",
         }
     }
 
@@ -118,6 +123,7 @@ impl Shape {
             Self::OptionalAddress => text.is_empty() || Self::Address.fits(text),
             Self::Path => !text.is_empty() && !text.contains('\0'),
             Self::OptionalPath => !text.contains('\0'),
+            Self::Instant => text.parse::<jiff::Timestamp>().is_ok_and(|at| at.as_millisecond() >= 0),
         }
     }
 }
@@ -129,6 +135,7 @@ impl Items {
             Self::Of(texts) => format!("a list of {}", texts.join(" | ")),
             Self::Patterns => "a list of models such as [\"gpt-*\"], not empty".to_owned(),
             Self::Ids => "a list of ids".to_owned(),
+            Self::Scopes => "a list of texts without blanks".to_owned(),
         }
     }
 }

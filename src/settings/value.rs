@@ -11,7 +11,7 @@ use toml::de::{DeInteger, DeValue};
 
 use super::finding::Problem;
 use super::headers;
-use super::kind::{Items, Kind, SIZE_UNITS, show_size};
+use super::kind::{Items, Kind, SIZE_UNITS, Shape, show_size};
 use super::secret::{Missing, Reference};
 
 /// A value that fits its kind; it is shown in canonical units, without secrets.
@@ -94,8 +94,9 @@ fn single(kind: &Kind, value: &DeValue<'_>) -> Result<Value, Problem> {
         (Kind::Number(..), DeValue::Integer(number)) => number_of(kind, number.as_str()),
         (Kind::Number(..), DeValue::Float(number)) => number_of(kind, number.as_str()),
         (Kind::Flag | Kind::Whole(..) | Kind::Number(..) | Kind::Codes, _) => Err(wrong_type()),
-        (Kind::List(Items::Patterns | Items::Ids) | Kind::Headers, _) => Err(wrong_type()),
+        (Kind::List(Items::Patterns | Items::Ids | Items::Scopes) | Kind::Headers, _) => Err(wrong_type()),
         (kind, DeValue::String(text)) => from_text(kind, text),
+        (Kind::Text(Shape::Instant), DeValue::Datetime(at)) => from_text(kind, &at.to_string()),
         _ => Err(wrong_type()),
     }
 }
@@ -256,14 +257,15 @@ fn list_item(items: Items, item: &Spanned<DeValue<'_>>, problems: &mut Vec<Locat
 fn item_problem(items: Items, text: &str) -> Option<Problem> {
     let fits = match items {
         Items::Of(texts) => texts.contains(&text),
-        Items::Patterns => super::kind::Shape::Plain.fits(text),
-        Items::Ids => super::kind::Shape::Id.fits(text),
+        Items::Patterns => Shape::Plain.fits(text),
+        Items::Ids => Shape::Id.fits(text),
+        Items::Scopes => Shape::Plain.fits(text) && !text.contains(char::is_whitespace),
     };
     (!fits).then(|| Problem::new("holds a text that is not accepted", items.accepted()))
 }
 
 fn whole_list(items: Items, texts: Vec<String>) -> Result<Value, Problem> {
-    if texts.is_empty() && items != Items::Ids {
+    if texts.is_empty() && !matches!(items, Items::Ids | Items::Scopes) {
         return Err(Problem::new("is an empty list", items.accepted()));
     }
     let repeated = texts.iter().enumerate().any(|(index, text)| texts[..index].contains(text));

@@ -34,7 +34,6 @@ fn each_mistake_of_a_provider_is_found_at_its_line() {
             "authorization: Bearer | x-api-key",
         ),
         (&provider("http2 = false"), 5, "providers[].http2", "unknown key"),
-        (&provider("oauth = { token_url = \"x\" }"), 5, "providers[].oauth", "unknown key"),
         (
             &provider("timeouts = { total = \"1s\" }"),
             5,
@@ -97,7 +96,6 @@ fn each_mistake_of_a_connection_is_found_at_its_line() {
             "connections[].rate_limit_overrides",
             "unknown key",
         ),
-        (&connection("access_token = \"x\""), 10, "connections[].access_token", "unknown key"),
         (&connection("models = []"), 10, "connections[].models", "empty"),
         (&connection("models = \"*\""), 10, "connections[].models", "is a string, accepted: a list"),
         (

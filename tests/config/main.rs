@@ -4,6 +4,7 @@ mod entities;
 mod garbled;
 mod meaning;
 mod mistakes;
+mod oauth;
 mod shipped;
 mod stored;
 mod support;

@@ -55,7 +55,10 @@ fn keys_of_the_shipped_file(text: &str) -> Vec<String> {
         if let Some(name) = line.strip_prefix("[[").and_then(|rest| rest.split_once("]]")) {
             table = format!("{}[]", name.0);
         } else if let Some((name, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            table = name.replace("connections.", "connections[].").replace("combos.", "combos[].");
+            table = name
+                .replace("connections.", "connections[].")
+                .replace("combos.", "combos[].")
+                .replace("providers.", "providers[].");
         } else if let Some((name, _)) = line.split_once(" = ") {
             keys.push(format!("{table}.{name}"));
         }
@@ -91,13 +94,19 @@ fn every_example_of_the_shipped_file_loads() {
         .collect();
     let folder = Folder::with(&text);
     fs::write(folder.0.join("anthropic.key"), "  sk-ant-file\n").unwrap();
-    let variables =
-        [("OPENAI_API_KEY", "sk-openai"), ("LAPTOP_KEY", "laptop-key"), ("SWITCHTOWER_ADMIN_TOKEN", "t")];
+    let variables = [
+        ("OPENAI_API_KEY", "sk-openai"),
+        ("LAPTOP_KEY", "laptop-key"),
+        ("SWITCHTOWER_ADMIN_TOKEN", "t"),
+        ("OAUTH_CLIENT_SECRET", "shh"),
+        ("ACCESS_TOKEN", "at-1"),
+        ("REFRESH_TOKEN", "rt-1"),
+    ];
     let loaded = load(&folder.config(), &lookup(&variables), STRATEGIES)
         .unwrap_or_else(|findings| panic!("{findings:#?}"));
     assert_eq!(loaded.warnings, []);
     let settings = loaded.settings;
-    assert_eq!(settings.providers.len(), 2);
+    assert_eq!(settings.providers.len(), 3);
     assert_eq!(settings.connections[1].credential.as_ref().unwrap().expose(), "sk-ant-file");
     assert_eq!(settings.combos[0].targets.len(), 2);
     assert_eq!(settings.keys[0].key.expose(), "laptop-key");

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use policy::ids::{Class, ConnectionId, ProviderId};
+use policy::ids::{ConnectionId, ProviderId};
 
-use super::Context;
-use crate::settings::Secret;
+use super::{Context, credentials};
 use crate::settings::entities::{Connection, Source};
-use crate::settings::finding::{Problem, quoted};
+use crate::settings::finding::quoted;
 use crate::settings::sheet::Sheet;
-use crate::settings::value::Value;
 
-const CREDENTIAL: &str = "connections[].credential";
 const RESET_SECONDS: &str = "connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds";
 
 /// Reads every connection and makes its id known.
@@ -28,13 +25,14 @@ fn connection(
 ) -> Option<Connection> {
     let provider = sheet.text("connections[].provider").unwrap_or_default();
     check_provider(context, sheet, &provider);
-    let credential = credential(context, sheet, &provider);
+    let (credential, tokens) = credentials::read(context, sheet, &provider);
     let id = sheet.text("connections[].id")?;
     check_id(context, sheet, &id);
     context.known.connections.entry(id.clone()).or_insert_with(|| provider.clone());
     Some(Connection {
         id: ConnectionId::from(id),
         credential,
+        tokens,
         priority: priority(sheet, &provider, last_priority),
         provider: ProviderId::from(provider),
         active: sheet.flag("connections[].active"),
@@ -79,31 +77,4 @@ fn priority(sheet: &Sheet, provider: &str, last: &mut BTreeMap<String, u32>) -> 
     };
     *last = own.max(*last);
     own
-}
-
-fn credential(context: &mut Context<'_>, sheet: &Sheet, provider: &str) -> Option<Secret> {
-    let Some(Value::Secret(reference)) = sheet.value(CREDENTIAL) else {
-        return without_credential(context, sheet, provider);
-    };
-    match reference.resolve(context.env, context.folder) {
-        Ok(secret) => Some(secret),
-        Err(missing) => {
-            let problem = Problem::new(format!("{missing}; the connection is inactive"), "");
-            context.findings.warn(sheet.place_of(CREDENTIAL), CREDENTIAL, problem);
-            None
-        }
-    }
-}
-
-/// A local back end may want none; everybody else does.
-fn without_credential(context: &mut Context<'_>, sheet: &Sheet, provider: &str) -> Option<Secret> {
-    let class = context.known.providers.get(provider)?.class;
-    if class == Class::Local {
-        return Some(Secret::from(""));
-    }
-    if !sheet.is_given(CREDENTIAL) && context.checks_references() {
-        let accepted = "\"env:NAME\", \"file:PATH\" or the credential itself";
-        context.refuse(sheet, CREDENTIAL, "is missing", accepted);
-    }
-    None
 }

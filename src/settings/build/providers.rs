@@ -3,10 +3,16 @@
 use policy::ids::{Class, ModelId, ProviderId};
 
 use super::{Context, KnownProvider};
-use crate::settings::entities::{AuthHeader, Format, Model, Provider, Source};
+use crate::settings::Secret;
+use crate::settings::entities::{AuthHeader, Format, Model, OauthClient, Provider, Source};
 use crate::settings::sheet::Sheet;
+use crate::settings::value::Value;
 
 const MODELS: &str = "providers[].models[]";
+const TOKEN_URL: &str = "providers[].oauth.token_url";
+const CLIENT_ID: &str = "providers[].oauth.client_id";
+const CLIENT_SECRET: &str = "providers[].oauth.client_secret";
+const SCOPES: &str = "providers[].oauth.scopes";
 
 /// Reads every provider and makes its id known.
 pub(super) fn read(context: &mut Context<'_>) -> Vec<Provider> {
@@ -22,7 +28,8 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet) -> Option<Provider> {
     check_id(context, sheet, &id);
     let closed = models.as_ref().filter(|_| !passthrough_models);
     let names = |models: &Vec<Model>| models.iter().map(|model| model.id.to_string()).collect();
-    let known = KnownProvider { class, models: closed.map(names) };
+    let oauth = oauth(context, sheet, class);
+    let known = KnownProvider { class, models: closed.map(names), renews: oauth.is_some() };
     context.known.providers.entry(id.clone()).or_insert(known);
     Some(Provider {
         id: ProviderId::from(id),
@@ -34,6 +41,7 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet) -> Option<Provider> {
         models,
         headers: sheet.headers("providers[].headers"),
         auth_header: auth_header(sheet),
+        oauth,
         connect_timeout: sheet.span("providers[].timeouts.connect"),
         first_byte_timeout: sheet.span("providers[].timeouts.first_byte"),
         source: Source::File,
@@ -74,6 +82,35 @@ fn auth_header(sheet: &Sheet) -> Option<AuthHeader> {
     let text = sheet.text("providers[].auth_header")?;
     let found = AuthHeader::ALL.iter().find(|(_, name)| *name == text)?;
     Some(found.0)
+}
+
+/// Either whole or absent, and only where tokens are used.
+fn oauth(context: &mut Context<'_>, sheet: &Sheet, class: Class) -> Option<OauthClient> {
+    let keys = [TOKEN_URL, CLIENT_ID, CLIENT_SECRET, SCOPES];
+    let given = keys.into_iter().find(|key| sheet.is_given(key))?;
+    if class != Class::Oauth {
+        context.refuse(sheet, given, "is only for auth = \"oauth\"", "auth = \"oauth\", or no `oauth`");
+        return None;
+    }
+    for key in [TOKEN_URL, CLIENT_ID] {
+        if !sheet.is_given(key) {
+            context.refuse(sheet, key, "is missing", "token_url and client_id together");
+        }
+    }
+    let client_secret = client_secret(context, sheet);
+    Some(OauthClient {
+        token_url: sheet.text(TOKEN_URL)?,
+        client_id: sheet.text(CLIENT_ID)?,
+        client_secret,
+        scopes: sheet.texts(SCOPES),
+    })
+}
+
+fn client_secret(context: &mut Context<'_>, sheet: &Sheet) -> Option<Secret> {
+    let Some(Value::Secret(reference)) = sheet.value(CLIENT_SECRET) else { return None };
+    let found = reference.resolve(context.env, context.folder);
+    let accepted = "\"env:NAME\", \"file:PATH\" or the secret itself";
+    found.map_err(|missing| context.refuse(sheet, CLIENT_SECRET, &missing.to_string(), accepted)).ok()
 }
 
 fn models(context: &mut Context<'_>, sheet: &Sheet) -> Option<Vec<Model>> {

@@ -8,7 +8,9 @@ mod actor;
 mod codec;
 mod database;
 mod kept;
+mod vault;
 
 pub use actor::{Dirty, Flush, Health, Keep, Store};
 pub use codec::{Record, Unreadable};
 pub use database::{Database, OpenError, Tree};
+pub use vault::{Closed, KEY_VARIABLE, Vault, VaultError, key_path};

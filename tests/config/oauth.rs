@@ -47,6 +47,7 @@ fn an_account_may_have_one_token_or_a_plain_credential() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_cannot_work_is_refused_at_its_line() {
     let cases: &[(&str, usize, &str, &str)] = &[
         (&account("", ""), 7, "connections[].credential", "access_token or refresh_token"),

@@ -151,7 +151,7 @@ fn make_room(models: &mut HashMap<ModelId, LatencyWindow>, now: Millis) {
 mod tests {
     use super::{Latencies, LatencyWindow, MOST_MODELS, Sample, Summary, is_failed};
     use crate::ids::{Class, ModelId};
-    use crate::verdict::{End, Signal, Transport, judge};
+    use crate::verdict::{Case, End, Signal, Transport, judge};
 
     const T0: u64 = 1_768_478_400_000;
 
@@ -234,7 +234,7 @@ mod tests {
             (End::Local, None),
         ];
         for (end, expected) in rows {
-            let verdict = judge(&Signal { end, hint: None }, Class::Apikey);
+            let verdict = judge(&Signal::new(end, None), &Case::of(Class::Apikey));
             assert_eq!(is_failed(&verdict), expected, "{end:?}");
         }
     }

@@ -4,7 +4,7 @@ use crate::change::{Exclusion, Refusal};
 use crate::hint::Hint;
 use crate::ids::Class;
 use crate::time::{DAY, MINUTE, Millis};
-use crate::verdict::{End, Signal, Transport, judge};
+use crate::verdict::{Case, End, Signal, Transport, judge};
 
 const T0: Millis = 1_768_478_400_000;
 const CLOSED: BreakerState = BreakerState::Closed;
@@ -241,6 +241,6 @@ fn what_is_the_requests_or_nobodys_fault_does_not_count() {
     ];
     for (end, mark) in rows {
         let hint: Option<Hint> = None;
-        assert_eq!(Mark::of(&judge(&Signal { end, hint }, Class::Apikey)), mark, "{end:?}");
+        assert_eq!(Mark::of(&judge(&Signal::new(end, hint), &Case::of(Class::Apikey))), mark, "{end:?}");
     }
 }

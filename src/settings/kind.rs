@@ -32,6 +32,8 @@ pub enum Kind {
     Secret,
     /// A table of header names and values.
     Headers,
+    /// A table of names and whole numbers from the first to the second.
+    Counts(u64, u64),
 }
 
 /// The shape of a text.
@@ -39,6 +41,8 @@ pub enum Kind {
 pub enum Shape {
     /// Anything without control characters, not empty.
     Plain,
+    /// 1 to 200 characters without control characters.
+    Name,
     /// 1 to 64 of `A-Z a-z 0-9 . _ -`.
     Id,
     /// The name of a combo: 1 to 100 of `A-Z a-z 0-9 _ / . - [ ]` and blank.
@@ -92,6 +96,7 @@ impl Kind {
             Self::Codes => "a list of status codes from 100 to 599".to_owned(),
             Self::Secret => "\"env:NAME\", \"file:PATH\" or the secret itself".to_owned(),
             Self::Headers => "a table of header names and texts".to_owned(),
+            Self::Counts(low, high) => format!("a table of names and whole numbers from {low} to {high}"),
         }
     }
 }
@@ -101,6 +106,7 @@ impl Shape {
     pub fn accepted(self) -> &'static str {
         match self {
             Self::Plain => "a text without control characters",
+            Self::Name => "1 to 200 characters without control characters",
             Self::Id => "1 to 64 characters of A-Z a-z 0-9 . _ -",
             Self::ComboName => "1 to 100 characters of A-Z a-z 0-9 _ / . - [ ] and blank",
             Self::Url => "an http:// or https:// address without credentials, query or fragment",
@@ -116,6 +122,7 @@ impl Shape {
     pub fn fits(self, text: &str) -> bool {
         match self {
             Self::Plain => !text.trim().is_empty() && !text.contains(char::is_control),
+            Self::Name => Self::Plain.fits(text) && text.chars().count() <= 200,
             Self::Id => is_name(text, 64, b"._-"),
             Self::ComboName => is_name(text, 100, b"_/.-[] ") && !text.trim().is_empty(),
             Self::Url => is_base_url(text),

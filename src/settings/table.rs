@@ -109,6 +109,7 @@ const STEPS: Kind = Kind::Whole(0, 32);
 const MESSAGES: Kind = Kind::Whole(1, 1_000_000);
 const DIAL_LIMIT: Kind = Kind::Span(1, HOUR);
 const ANSWER_LIMIT: Kind = Kind::Span(1, DAY);
+const RATE: Kind = Kind::Whole(0, 1_000_000_000);
 const PRICE: Kind = Kind::Number(0.0, 1_000_000.0);
 
 #[rustfmt::skip] // one row, one line
@@ -206,6 +207,7 @@ const ROWS: &[Row] = &[
     // [[connections]]
     row("connections[].id", ID, REQUIRED, "", "its name"),
     row("connections[].provider", ID, REQUIRED, "", "the provider it belongs to"),
+    row("connections[].name", Kind::Text(Shape::Name), "", "", "what people call it; absent: its id"),
     row("connections[].credential", Kind::Secret, "", "", "env:NAME, file:PATH or the credential; only local providers may go without"),
     row("connections[].access_token", Kind::Secret, "", "", "instead of credential, for auth = oauth: env:NAME, file:PATH or the token"),
     row("connections[].refresh_token", Kind::Secret, "", "", "renews it at the provider's oauth.token_url"),
@@ -213,12 +215,37 @@ const ROWS: &[Row] = &[
     row("connections[].priority", Kind::Whole(0, 1_000_000), "", "", "smaller is preferred; absent: one after the provider's last"),
     row("connections[].active", FLAG, "true", "", "whether it may be used"),
     row("connections[].max_concurrent", Kind::Whole(0, 100_000), "0", "requests", "requests at once; 0 = no cap"),
+    row("connections[].rate_limit_overrides.rpm", RATE, "", "requests", "requests per minute"),
+    row("connections[].rate_limit_overrides.rpd", RATE, "", "requests", "requests per day"),
+    row("connections[].rate_limit_overrides.tpm", RATE, "", "tokens", "tokens per minute"),
+    row("connections[].rate_limit_overrides.tpd", RATE, "", "tokens", "tokens per day"),
+    row("connections[].rate_limit_overrides.min_time_ms", Kind::Millis(0, MINUTE), "", "ms", "pause between two starts"),
+    row("connections[].rate_limit_overrides.max_concurrent", Kind::Whole(0, 10_000), "", "requests", "requests at once"),
+    row("connections[].rate_limit_overrides.max_wait_ms", Kind::Millis(0, DAY), "", "ms", "longest wait in the queue"),
+    row("connections[].rate_limit_overrides.execution_max_wait_ms", Kind::Millis(0, DAY), "", "ms", "longest run of a queued request"),
+    row("connections[].rate_limit_overrides.model_concurrency", Kind::Counts(1, 10_000), "", "requests", "requests at once, by model"),
     row("connections[].models", Kind::List(Items::Patterns), "*", "", "models it may serve; * stands for any text"),
     row("connections[].headers", Kind::Headers, "", "", "extra request headers; they win over the provider's"),
     row("connections[].timeouts.connect", DIAL_LIMIT, "", "", "instead of the provider's"),
     row("connections[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the provider's"),
     row("connections[].provider_specific.disable_cooling", FLAG, "false", "", "failures never make it rest"),
+    row("connections[].provider_specific.passthrough_models", FLAG, "", "", "a quota belongs to one model, not to this account; absent: the provider's per_model_quota"),
+    row("connections[].provider_specific.low_priority_mode", FLAG, "false", "", "Claude accounts may accept the slower lane when they are at their wall"),
+    row("connections[].provider_specific.auto_limit_reset", FLAG, "false", "", "Claude accounts may spend a reset of their session limit"),
+    row("connections[].provider_specific.organization_uuid", Kind::Text(Shape::Plain), "", "", "organisation of a Claude account; absent: learnt from its answers"),
     row("connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds", Kind::Whole(1, 2_592_000), "", "s", "rest after a 429 without a stated wait"),
+    row("connections[].provider_specific.rotation_overrides.rotate_on_400", FLAG, "", "", "whether a 400 goes to the next connection"),
+    row("connections[].provider_specific.rotation_overrides.rotate_on_429", FLAG, "", "", "whether a 429 goes to the next connection"),
+    row("connections[].provider_specific.rotation_overrides.rotate_on_500", FLAG, "", "", "whether a 5xx but 502 goes to the next connection"),
+    row("connections[].provider_specific.rotation_overrides.rotate_on_502", FLAG, "", "", "whether a 502 goes to the next connection"),
+    row("connections[].provider_specific.rotation_overrides.error_400_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
+    row("connections[].provider_specific.rotation_overrides.error_400_window_seconds", Kind::Whole(1, 86_400), "", "s", "within how long"),
+    row("connections[].provider_specific.rotation_overrides.error_429_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
+    row("connections[].provider_specific.rotation_overrides.error_429_window_seconds", Kind::Whole(1, 86_400), "", "s", "within how long"),
+    row("connections[].provider_specific.rotation_overrides.error_500_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
+    row("connections[].provider_specific.rotation_overrides.error_500_window_seconds", Kind::Whole(1, 86_400), "", "s", "within how long"),
+    row("connections[].provider_specific.rotation_overrides.error_502_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
+    row("connections[].provider_specific.rotation_overrides.error_502_window_seconds", Kind::Whole(1, 86_400), "", "s", "within how long"),
     // [[combos]]
     row("combos[].name", Kind::Text(Shape::ComboName), REQUIRED, "", "what clients ask for"),
     row("combos[].strategy", Kind::Text(Shape::Plain), "priority", "", "how targets are ordered"),

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use toml::Spanned;
-use toml::de::{DeInteger, DeValue};
+use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::finding::Problem;
 use super::headers;
@@ -29,6 +29,7 @@ pub(super) enum Value {
     Codes(Vec<u16>),
     Secret(Reference),
     Headers(Vec<(String, String)>),
+    Counts(Vec<(String, u64)>),
 }
 
 impl fmt::Display for Value {
@@ -50,6 +51,11 @@ impl fmt::Display for Value {
                 let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
                 f.write_str(&names.join(", "))
             }
+            Self::Counts(counts) => {
+                let counts: Vec<String> =
+                    counts.iter().map(|(name, count)| format!("{name} = {count}")).collect();
+                f.write_str(&counts.join(", "))
+            }
         }
     }
 }
@@ -68,6 +74,9 @@ pub(super) fn from_toml(
     let read = match (kind, value.get_ref()) {
         (Kind::Headers, DeValue::Table(table)) => {
             return Some(Value::Headers(headers::read(table, problems)));
+        }
+        (Kind::Counts(low, high), DeValue::Table(table)) => {
+            return Some(Value::Counts(counts(*low, *high, table, problems)));
         }
         (Kind::List(items), DeValue::Array(array)) => {
             let texts: Vec<String> =
@@ -94,7 +103,9 @@ fn single(kind: &Kind, value: &DeValue<'_>) -> Result<Value, Problem> {
         (Kind::Number(..), DeValue::Integer(number)) => number_of(kind, number.as_str()),
         (Kind::Number(..), DeValue::Float(number)) => number_of(kind, number.as_str()),
         (Kind::Flag | Kind::Whole(..) | Kind::Number(..) | Kind::Codes, _) => Err(wrong_type()),
-        (Kind::List(Items::Patterns | Items::Ids | Items::Scopes) | Kind::Headers, _) => Err(wrong_type()),
+        (Kind::List(Items::Patterns | Items::Ids | Items::Scopes) | Kind::Headers | Kind::Counts(..), _) => {
+            Err(wrong_type())
+        }
         (kind, DeValue::String(text)) => from_text(kind, text),
         (Kind::Text(Shape::Instant), DeValue::Datetime(at)) => from_text(kind, &at.to_string()),
         _ => Err(wrong_type()),
@@ -133,6 +144,7 @@ pub(super) fn from_text(kind: &Kind, text: &str) -> Result<Value, Problem> {
         }
         Kind::Secret => Ok(Value::Secret(Reference::parse(text))),
         Kind::Headers => Ok(Value::Headers(Vec::new())),
+        Kind::Counts(..) => Ok(Value::Counts(Vec::new())),
     }
 }
 
@@ -197,7 +209,7 @@ fn whole(kind: &Kind, number: &DeInteger<'_>) -> Result<Value, Problem> {
     within(kind, number, *low, *high)
 }
 
-fn within(kind: &Kind, number: u64, low: u64, high: u64) -> Result<Value, Problem> {
+pub(super) fn within(kind: &Kind, number: u64, low: u64, high: u64) -> Result<Value, Problem> {
     bounded(kind, u128::from(number), low, high)?;
     Ok(Value::Whole(number))
 }
@@ -207,7 +219,7 @@ fn bounded(kind: &Kind, number: u128, low: u64, high: u64) -> Result<(), Problem
     if inside { Ok(()) } else { Err(out_of_bounds(kind)) }
 }
 
-fn out_of_bounds(kind: &Kind) -> Problem {
+pub(super) fn out_of_bounds(kind: &Kind) -> Problem {
     Problem::new("is out of bounds", kind.accepted())
 }
 
@@ -254,7 +266,7 @@ fn list_item(items: Items, item: &Spanned<DeValue<'_>>, problems: &mut Vec<Locat
     None
 }
 
-fn item_problem(items: Items, text: &str) -> Option<Problem> {
+pub(super) fn item_problem(items: Items, text: &str) -> Option<Problem> {
     let fits = match items {
         Items::Of(texts) => texts.contains(&text),
         Items::Patterns => Shape::Plain.fits(text),
@@ -264,7 +276,7 @@ fn item_problem(items: Items, text: &str) -> Option<Problem> {
     (!fits).then(|| Problem::new("holds a text that is not accepted", items.accepted()))
 }
 
-fn whole_list(items: Items, texts: Vec<String>) -> Result<Value, Problem> {
+pub(super) fn whole_list(items: Items, texts: Vec<String>) -> Result<Value, Problem> {
     if texts.is_empty() && !matches!(items, Items::Ids | Items::Scopes) {
         return Err(Problem::new("is an empty list", items.accepted()));
     }
@@ -298,6 +310,29 @@ fn code(item: &Spanned<DeValue<'_>>, problems: &mut Vec<Located>) -> Option<u16>
             None
         }
     }
+}
+
+fn counts(low: u64, high: u64, table: &DeTable<'_>, problems: &mut Vec<Located>) -> Vec<(String, u64)> {
+    let kind = Kind::Whole(low, high);
+    let accepted = || Kind::Counts(low, high).accepted();
+    let mut found = Vec::new();
+    for (name, value) in table {
+        let here = name.span().start;
+        let read = match value.get_ref() {
+            _ if !Shape::Plain.fits(name.get_ref()) => {
+                Err(Problem::new("holds a name that is none", accepted()))
+            }
+            DeValue::Integer(number) => whole(&kind, number),
+            other => Err(Problem::new(format!("holds {}", type_name(other)), accepted())),
+        };
+        match read {
+            Ok(Value::Whole(number)) => found.push((here, name.get_ref().to_string(), number)),
+            Ok(_) => {}
+            Err(problem) => problems.push((here, problem)),
+        }
+    }
+    found.sort_by_key(|(place, ..)| *place);
+    found.into_iter().map(|(_, name, count)| (name, count)).collect()
 }
 
 fn codes_from_text(kind: &Kind, text: &str) -> Result<Value, Problem> {

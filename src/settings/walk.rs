@@ -197,13 +197,17 @@ fn shown(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name } else { format!("{prefix}.{name}") }
 }
 
+/// `rotateOn429` is `rotate_on_429`, `organizationUUID` is `organization_uuid`.
 fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
+    let mut before = '_';
     for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
+        let begins = letter.is_ascii_uppercase() && !before.is_ascii_uppercase();
+        if before != '_' && (begins || letter.is_ascii_digit() && before.is_ascii_alphabetic()) {
             out.push('_');
         }
         out.push(letter.to_ascii_lowercase());
+        before = letter;
     }
     out
 }

@@ -6,10 +6,12 @@
 //! Secrets are looked up here and hide themselves afterwards.
 
 mod build;
+mod connection_fields;
 mod derive;
 mod entities;
 mod finding;
 mod headers;
+mod json;
 mod kind;
 mod overlay;
 mod resilience;
@@ -17,6 +19,7 @@ mod secret;
 mod services;
 mod sheet;
 mod stored;
+mod stored_connection;
 mod table;
 mod value;
 mod walk;
@@ -24,6 +27,7 @@ mod walk;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use connection_fields::{Detail, SECRETS, fields_of};
 pub use entities::{
     AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, Model, OauthClient, OauthTokens,
     Provider, Scope, Source,
@@ -36,6 +40,9 @@ pub use secret::Secret;
 pub use services::{Admin, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};
 pub use sheet::Origin;
 pub use stored::Stored;
+pub use stored_connection::{
+    OwnSecrets, Secrets, StoredConnection, StoredConnections, check_connection, demo_credential,
+};
 pub use table::{REQUIRED, Row, table};
 
 use build::{Context, Known};
@@ -190,6 +197,7 @@ fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<L
     derive::derive(&mut root, &mut findings);
     let nothing = Builtin::default();
     let builtin = if root.flag("demo.enabled") { builtin } else { &nothing };
+    stored_connection::lay(&mut root, &stored.connections, builtin, &mut findings);
     let folder = text.path.parent().unwrap_or(Path::new(""));
     let (known, collected) = (Known::new(builtin), &mut findings);
     let context = Context { root: &root, env, folder, strategies, builtin, findings: collected, known };

@@ -8,9 +8,11 @@ mod actor;
 mod codec;
 mod database;
 mod kept;
+mod kept_connections;
 mod vault;
 
 pub use actor::{Dirty, Flush, Health, Keep, Store};
 pub use codec::{Record, Unreadable};
 pub use database::{Database, OpenError, Tree};
+pub use kept_connections::unlock;
 pub use vault::{Closed, KEY_VARIABLE, Vault, VaultError, key_path};

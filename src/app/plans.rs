@@ -105,7 +105,7 @@ fn numbers(
         exponential: typed.use_exponential_backoff,
         class_base_ms: cooling.base_cooldown_ms,
         class_max_steps: cooling.max_backoff_steps,
-        per_model_quota: provider.per_model_quota,
+        per_model_quota: connection.passthrough_models.unwrap_or(provider.per_model_quota),
         reset_after_ms: reset_ms,
     };
     ConnectionNumbers {

@@ -3,7 +3,7 @@
 use policy::ids::Class;
 
 use crate::settings::{
-    Builtin, Combo, ComboConfig, ComboTarget, Connection, Format, Provider, Secret, Settings, Source,
+    Builtin, Combo, ComboConfig, ComboTarget, Connection, Format, Provider, Settings, Source, demo_credential,
 };
 
 const PROVIDERS: [(&str, Format, &[&str]); 6] = [
@@ -54,10 +54,15 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
             source: Source::Demo,
         });
         for (index, connection) in connections.iter().enumerate() {
+            // The management API may have put its own in the place.
+            if settings.connections.iter().any(|known| known.id.as_str() == *connection) {
+                continue;
+            }
             settings.connections.push(Connection {
                 id: (*connection).into(),
+                name: (*connection).into(),
                 provider: id.into(),
-                credential: Some(Secret::from(format!("demo-{connection}"))),
+                credential: Some(demo_credential(connection)),
                 tokens: None,
                 priority: index as u32 + 1,
                 active: true,
@@ -68,6 +73,8 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
                 first_byte_timeout: None,
                 rate_limit_delay_ms: None,
                 disable_cooling: false,
+                passthrough_models: None,
+                kept: Default::default(),
                 source: Source::Demo,
             });
         }

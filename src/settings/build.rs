@@ -18,7 +18,7 @@ use policy::ids::Class;
 
 use super::finding::{Findings, Problem};
 use super::sheet::Sheet;
-use super::{Builtin, Settings};
+use super::{Builtin, Provider, Settings};
 
 /// What the checks need to see and where they write.
 pub(super) struct Context<'a> {
@@ -58,6 +58,17 @@ pub(super) struct KnownProvider {
 }
 
 impl Known {
+    /// What is in force, for an entity that comes alone.
+    pub fn of(providers: &[Provider]) -> Self {
+        let known = |provider: &Provider| KnownProvider {
+            class: provider.class,
+            models: None,
+            renews: provider.oauth.is_some(),
+        };
+        let providers = providers.iter().map(|provider| (provider.id.to_string(), known(provider)));
+        Self { providers: providers.collect(), connections: BTreeMap::new() }
+    }
+
     /// Starts with what exists besides the file.
     pub fn new(builtin: &Builtin) -> Self {
         let mut known = Self::default();
@@ -104,6 +115,11 @@ impl Context<'_> {
     /// References are only checked in a file that could be read whole.
     pub fn checks_references(&self) -> bool {
         !self.findings.is_broken()
+    }
+
+    /// Checks a connection that comes alone.
+    pub fn check_connection(&mut self, sheet: &Sheet) {
+        connections::check(self, sheet);
     }
 
     /// All settings, sections first, then what refers to what came before.

@@ -116,8 +116,10 @@ impl AuthHeader {
 /// `[[connections]]`: one credential at one provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
-    /// Its name.
+    /// Its id.
     pub id: ConnectionId,
+    /// What people call it.
+    pub name: String,
     /// Where it belongs.
     pub provider: ProviderId,
     /// `None`: its variable or file is missing, so it is inactive. Empty: its provider
@@ -143,6 +145,11 @@ pub struct Connection {
     pub rate_limit_delay_ms: Option<u64>,
     /// Whether failures never make it rest.
     pub disable_cooling: bool,
+    /// Whether a quota belongs to one model and not to this account; `None`: as the provider says.
+    pub passthrough_models: Option<bool>,
+    /// `rateLimitOverrides` and `providerSpecificData` as they were given, under the names of the
+    /// management API; what nothing acts on yet is only here.
+    pub kept: serde_json::Map<String, serde_json::Value>,
     /// Who made it.
     pub source: Source,
 }
@@ -228,6 +235,8 @@ pub enum Scope {
 pub enum Source {
     /// The config file.
     File,
+    /// The management API.
+    Stored,
     /// The scripted upstream.
     Demo,
 }

@@ -98,9 +98,10 @@ impl Findings {
         !self.broken_lines.is_empty()
     }
 
-    /// Something that refuses the config.
+    /// Something that refuses the config. What is stored never does: it was right when it came in,
+    /// and must not keep the process from starting.
     pub fn refuse(&mut self, place: &Place, key: &str, problem: Problem) {
-        self.push(place, key, problem, false);
+        self.push(place, key, problem, *place == Place::Stored);
     }
 
     /// Something doubtful.

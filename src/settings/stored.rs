@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::finding::{Findings, Place, Problem};
 use super::sheet::{Cell, Sheet};
+use super::stored_connection::StoredConnections;
 use super::table::{self, Row};
 use super::value::{self, Value};
 
@@ -18,12 +19,14 @@ use super::value::{self, Value};
 pub struct Stored {
     /// Settings by the key of their row; in a `*` stands the name that was chosen.
     pub settings: BTreeMap<String, Json>,
+    /// Connections by id.
+    pub connections: StoredConnections,
 }
 
 impl Stored {
     /// Nothing was set.
     pub fn is_empty(&self) -> bool {
-        self.settings.is_empty()
+        self.settings.is_empty() && self.connections.is_empty()
     }
 }
 

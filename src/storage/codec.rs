@@ -81,7 +81,7 @@ pub(super) fn open<T: DeserializeOwned>(value: &[u8]) -> Result<T, Unreadable> {
 }
 
 /// What an entity of the config may be called (contract 8): nothing else has an owner.
-fn is_id(text: &str) -> bool {
+pub(super) fn is_id(text: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=64).contains(&text.len()) && text.bytes().all(known)
 }
@@ -100,6 +100,6 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
             stored.key = lock;
             Ok(Record::Lockout(connection, stored))
         }
-        Tree::Settings | Tree::Meta | Tree::Quarantine => Err(Unreadable::Key),
+        Tree::Settings | Tree::ProviderConnections | Tree::Meta | Tree::Quarantine => Err(Unreadable::Key),
     }
 }

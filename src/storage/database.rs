@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use actors::router::family::Restored;
 
 use super::codec::{self, Record, Unreadable};
-use super::kept;
+use super::{kept, kept_connections};
 use crate::settings::Stored;
 
 /// Above this size, and `WASTE` times its live data, the store is rewritten at start.
@@ -28,6 +28,8 @@ pub enum Tree {
     Lockouts,
     /// What the management API has set.
     Settings,
+    /// Connections that the management API made or changed.
+    ProviderConnections,
     /// Hashes of what was made at first start.
     Meta,
     /// Records that could not be read.
@@ -36,8 +38,15 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Breakers, Self::Connections, Self::Lockouts, Self::Settings, Self::Meta, Self::Quarantine];
+    pub const ALL: [Self; 7] = [
+        Self::Breakers,
+        Self::Connections,
+        Self::Lockouts,
+        Self::Settings,
+        Self::ProviderConnections,
+        Self::Meta,
+        Self::Quarantine,
+    ];
 
     /// The name on disk.
     pub fn name(self) -> &'static str {
@@ -46,6 +55,7 @@ impl Tree {
             Self::Connections => "connections",
             Self::Lockouts => "model_lockouts",
             Self::Settings => "settings",
+            Self::ProviderConnections => "provider_connections",
             Self::Meta => "meta",
             Self::Quarantine => "quarantine",
         }
@@ -188,12 +198,19 @@ impl Database {
 
     /// What the management API has set. What cannot be read is moved to the quarantine tree.
     pub fn stored(&self) -> Result<Stored, sled::Error> {
-        self.with(kept::load)
+        self.with(|db| {
+            let mut stored = kept::load(db)?;
+            stored.connections = kept_connections::load(db)?;
+            Ok(stored)
+        })
     }
 
     /// Puts this in the place of what was stored, on disk when this returns.
     pub(super) fn keep(&self, stored: &Stored) -> Result<(), sled::Error> {
-        self.with(|db| kept::replace(db, stored))?;
+        self.with(|db| {
+            kept::replace(db, stored)?;
+            kept_connections::replace(db, &stored.connections)
+        })?;
         self.flush()
     }
 

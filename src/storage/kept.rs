@@ -52,7 +52,7 @@ mod tests {
 
     fn stored(settings: &[(&str, i64)]) -> Stored {
         let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), json!(value)));
-        Stored { settings: settings.collect() }
+        Stored { settings: settings.collect(), ..Stored::default() }
     }
 
     #[test]

@@ -10,7 +10,7 @@ const APIKEY: &str = "resilience.provider_breaker.apikey";
 
 fn stored(settings: &[(&str, Value)]) -> Stored {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
-    Stored { settings: settings.collect() }
+    Stored { settings: settings.collect(), ..Stored::default() }
 }
 
 fn load_stored(text: &str, variables: Variables<'_>, settings: &[(&str, Value)]) -> Loaded {

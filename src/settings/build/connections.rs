@@ -5,17 +5,36 @@ use std::collections::BTreeMap;
 use policy::ids::{ConnectionId, ProviderId};
 
 use super::{Context, credentials};
+use crate::settings::connection_fields::kept;
 use crate::settings::entities::{Connection, Source};
-use crate::settings::finding::quoted;
+use crate::settings::finding::{Place, quoted};
 use crate::settings::sheet::Sheet;
+use crate::settings::stored_connection::ONLY_STORED;
 
+const PASSTHROUGH: &str = "connections[].provider_specific.passthrough_models";
 const RESET_SECONDS: &str = "connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds";
 
-/// Reads every connection and makes its id known.
+/// Reads every connection and makes its id known, except where only the store has it.
 pub(super) fn read(context: &mut Context<'_>) -> Vec<Connection> {
     let mut last_priority = BTreeMap::new();
-    let sheets = context.root.list("connections[]");
-    sheets.iter().filter_map(|sheet| connection(context, sheet, &mut last_priority)).collect()
+    let mut connections = Vec::new();
+    for sheet in context.root.list("connections[]") {
+        if let Some(id) = sheet.text("connections[].id") {
+            check_id(context, sheet, &id);
+            let provider = sheet.text("connections[].provider").unwrap_or_default();
+            context.known.connections.entry(id).or_insert(provider);
+        }
+        connections.extend(connection(context, sheet, &mut last_priority));
+    }
+    for sheet in context.root.list(ONLY_STORED) {
+        connections.extend(connection(context, sheet, &mut last_priority));
+    }
+    connections
+}
+
+/// Only looks for what is wrong.
+pub(super) fn check(context: &mut Context<'_>, sheet: &Sheet) {
+    connection(context, sheet, &mut BTreeMap::new());
 }
 
 fn connection(
@@ -27,10 +46,12 @@ fn connection(
     check_provider(context, sheet, &provider);
     let (credential, tokens) = credentials::read(context, sheet, &provider);
     let id = sheet.text("connections[].id")?;
-    check_id(context, sheet, &id);
-    context.known.connections.entry(id.clone()).or_insert_with(|| provider.clone());
+    let name = sheet.text("connections[].name").unwrap_or_else(|| id.clone());
+    let passthrough_models = sheet.is_given(PASSTHROUGH).then(|| sheet.flag(PASSTHROUGH));
+    let source = if sheet.place == Place::Stored { Source::Stored } else { Source::File };
     Some(Connection {
         id: ConnectionId::from(id),
+        name,
         credential,
         tokens,
         priority: priority(sheet, &provider, last_priority),
@@ -43,7 +64,9 @@ fn connection(
         first_byte_timeout: sheet.span("connections[].timeouts.first_byte"),
         rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
         disable_cooling: sheet.flag("connections[].provider_specific.disable_cooling"),
-        source: Source::File,
+        passthrough_models,
+        kept: kept(sheet),
+        source,
     })
 }
 

@@ -87,11 +87,11 @@ fn look_up(context: &mut Context<'_>, sheet: &Sheet, key: &str, outcome: &str) -
 
 /// A local back end may want none; everybody else does.
 fn without_credential(context: &mut Context<'_>, sheet: &Sheet, provider: &str) -> Option<Secret> {
+    let wrong = [CREDENTIAL, ACCESS, REFRESH, EXPIRES].iter().any(|key| sheet.is_given(key));
     let class = context.known.providers.get(provider)?.class;
-    if class == Class::Local {
+    if class == Class::Local && !wrong {
         return Some(Secret::from(""));
     }
-    let wrong = [CREDENTIAL, ACCESS, REFRESH, EXPIRES].iter().any(|key| sheet.is_given(key));
     if !wrong && context.checks_references() {
         let accepted = match class {
             Class::Oauth => "access_token or refresh_token, or a credential",

@@ -1,0 +1,273 @@
+//! Connections that the management API made or changed, laid over those of the file.
+//!
+//! A stored one takes the place of the file's or the demo's connection of the same id. What
+//! a body cannot say, and secrets that were not given, stay with the file. A stored one that
+//! does not fit any more (its provider left the file, its secrets do not open) is a warning
+//! and unusable: it never keeps the process from starting.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use policy::time::Millis;
+use serde_json::{Map, Value as Json};
+
+use super::build::{Context, Known};
+use super::connection_fields::{self, Detail, SECRETS};
+use super::entities::Connection;
+use super::finding::{Findings, Place, Problem};
+use super::secret::{Reference, Secret};
+use super::sheet::{Cell, Sheet};
+use super::table;
+use super::value::Value;
+use super::{Builtin, Settings};
+
+/// The list that the file fills; a stored connection of the same id stands in its place.
+const LISTED: &str = "connections[]";
+/// Those that only the store has: nothing in the file may refer to them.
+pub(super) const ONLY_STORED: &str = "connections[] of the store";
+const PROVIDER: &str = "connections[].provider";
+/// What stays with the file: no body can say it.
+const FILE_ONLY: [&str; 3] =
+    ["connections[].headers", "connections[].timeouts.connect", "connections[].timeouts.first_byte"];
+
+/// Stored connections by id.
+pub type StoredConnections = BTreeMap<String, StoredConnection>;
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredConnection {
+    /// The fields as the API spells them, without id and secrets.
+    pub fields: Map<String, Json>,
+    /// Its own secrets.
+    pub secrets: Secrets,
+    /// When it was first stored.
+    pub created_at: Millis,
+    /// When it was last changed.
+    pub updated_at: Millis,
+}
+
+/// The secrets of a stored connection.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Secrets {
+    /// None of its own: those of the file, if there are any.
+    #[default]
+    Inherited,
+    /// Its own, with the sealed text that lies in the store.
+    Open(OwnSecrets, String),
+    /// Its own, but the text in the store does not open.
+    Sealed(String),
+}
+
+impl Secrets {
+    /// Its own ones, if they are known.
+    pub fn own(&self) -> OwnSecrets {
+        match self {
+            Self::Open(own, _) => own.clone(),
+            Self::Inherited | Self::Sealed(_) => OwnSecrets::default(),
+        }
+    }
+
+    /// What lies in the store.
+    pub fn sealed(&self) -> Option<&str> {
+        match self {
+            Self::Open(_, sealed) | Self::Sealed(sealed) => Some(sealed),
+            Self::Inherited => None,
+        }
+    }
+}
+
+/// Secrets that were given through the API.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnSecrets {
+    /// `apiKey`.
+    pub api_key: Option<Secret>,
+    /// `accessToken`.
+    pub access_token: Option<Secret>,
+    /// `refreshToken`.
+    pub refresh_token: Option<Secret>,
+}
+
+impl OwnSecrets {
+    /// None was given.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// By field, in the order of [`SECRETS`].
+    pub fn by_field_mut(&mut self) -> [&mut Option<Secret>; 3] {
+        [&mut self.api_key, &mut self.access_token, &mut self.refresh_token]
+    }
+
+    fn by_field(&self) -> [&Option<Secret>; 3] {
+        [&self.api_key, &self.access_token, &self.refresh_token]
+    }
+
+    /// The text that is sealed.
+    pub fn to_text(&self) -> String {
+        let given = SECRETS.iter().zip(self.by_field());
+        let given = given.filter_map(|((field, _), secret)| {
+            Some(((*field).to_owned(), Json::from(secret.as_ref()?.expose())))
+        });
+        Json::Object(given.collect()).to_string()
+    }
+
+    /// Reads it back; `None`: it is none.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let fields: BTreeMap<String, String> = serde_json::from_str(text).ok()?;
+        let mut own = Self::default();
+        for ((field, _), place) in SECRETS.iter().zip(own.by_field_mut()) {
+            *place = fields.get(*field).map(|text| Secret::from(text.as_str()));
+        }
+        Some(own)
+    }
+
+    fn cells(&self, place: &Place) -> impl Iterator<Item = (&'static str, Cell)> {
+        let given = SECRETS.iter().zip(self.by_field());
+        given.filter_map(|((_, key), secret)| {
+            let value = Value::Secret(Reference::Literal(secret.clone()?));
+            Some((*key, Cell { value: Some(value), place: place.clone() }))
+        })
+    }
+}
+
+/// Lays the stored connections over those of the file.
+pub(super) fn lay(root: &mut Sheet, stored: &StoredConnections, builtin: &Builtin, findings: &mut Findings) {
+    for (id, connection) in stored {
+        let mut sheet = fields_sheet(id, connection, findings);
+        let listed = root.lists.entry(LISTED.to_owned()).or_default();
+        let place = listed.iter().position(|other| other.text("connections[].id").as_deref() == Some(id));
+        let file = place.map(|at| &listed[at]);
+        if let Some(file) = file {
+            copy(file, &mut sheet, &FILE_ONLY);
+            // What the file's combos may say of it must stay true.
+            sheet.cells.remove(PROVIDER);
+            copy(file, &mut sheet, &[PROVIDER]);
+        }
+        secrets(id, connection, file, builtin, &mut sheet, findings);
+        match place {
+            Some(at) => listed[at] = sheet,
+            None => root.lists.entry(ONLY_STORED.to_owned()).or_default().push(sheet),
+        }
+    }
+}
+
+fn fields_sheet(id: &str, connection: &StoredConnection, findings: &mut Findings) -> Sheet {
+    let (values, wrong) = connection_fields::read(&connection.fields);
+    for detail in wrong {
+        let problem =
+            format!("`{}` of the stored connection `{id}` is not usable: {}", detail.field, detail.message);
+        findings.warn(&Place::Stored, LISTED, Problem::new(problem, ""));
+    }
+    let mut sheet = Sheet::new(Place::Stored);
+    let cell = |value| Cell { value: Some(value), place: Place::Stored };
+    sheet.cells.insert("connections[].id", cell(Value::Text(id.to_owned())));
+    sheet.cells.extend(values.into_iter().map(|(row, value)| (row.key, cell(value))));
+    sheet
+}
+
+fn copy(from: &Sheet, to: &mut Sheet, keys: &[&str]) {
+    for (key, cell) in from.cells.iter().filter(|(key, _)| keys.contains(key)) {
+        to.cells.entry(key).or_insert_with(|| cell.clone());
+    }
+}
+
+fn secrets(
+    id: &str,
+    connection: &StoredConnection,
+    file: Option<&Sheet>,
+    builtin: &Builtin,
+    sheet: &mut Sheet,
+    findings: &mut Findings,
+) {
+    match &connection.secrets {
+        Secrets::Open(own, _) => sheet.cells.extend(own.cells(&Place::Stored)),
+        Secrets::Sealed(_) => {
+            let problem = format!(
+                "the secrets of the stored connection `{id}` were sealed with another key; it is inactive"
+            );
+            let accepted = "the key it was stored with, or its secrets once more";
+            findings.warn(&Place::Stored, "connections[].credential", Problem::new(problem, accepted));
+            sheet.cells.insert("connections[].credential", Cell { value: None, place: Place::Stored });
+        }
+        Secrets::Inherited => match file {
+            Some(file) => {
+                let tokens =
+                    ["connections[].access_token", "connections[].refresh_token", "connections[].expires_at"];
+                copy(file, sheet, &tokens);
+                copy(file, sheet, &["connections[].credential"]);
+            }
+            None if builtin.providers.iter().any(|(_, ids)| ids.iter().any(|other| other == id)) => {
+                let own = OwnSecrets { api_key: Some(demo_credential(id)), ..OwnSecrets::default() };
+                sheet.cells.extend(own.cells(&Place::Stored));
+            }
+            None => {}
+        },
+    }
+}
+
+/// What a connection of the scripted upstream sends (contract 6).
+pub fn demo_credential(id: &str) -> Secret {
+    Secret::from(format!("demo-{id}"))
+}
+
+/// Checks a connection that came as a body as the file's are checked. `inherits` is the one whose
+/// secrets it keeps.
+pub fn check_connection(
+    settings: &Settings,
+    id: &str,
+    fields: &Map<String, Json>,
+    own: &OwnSecrets,
+    inherits: Option<&Connection>,
+) -> Vec<Detail> {
+    let (values, mut details) = connection_fields::read(fields);
+    let place = Place::Line(0);
+    let mut sheet = Sheet::new(place.clone());
+    let cell = |value| Cell { value: Some(value), place: Place::Line(0) };
+    sheet.cells.insert("connections[].id", cell(Value::Text(id.to_owned())));
+    sheet.cells.extend(values.into_iter().map(|(row, value)| (row.key, cell(value))));
+    match inherits {
+        Some(inherited) => sheet.cells.extend(stand_in(inherited).cells(&place)),
+        None => sheet.cells.extend(own.cells(&place)),
+    }
+    for field in ["provider"] {
+        if !fields.contains_key(field) {
+            let accepted = table::find(PROVIDER).map(|row| row.kind.accepted());
+            details
+                .push(Detail::new(field, format!("is missing, accepted: {}", accepted.unwrap_or_default())));
+        }
+    }
+    // Without its provider everything else would only look wrong.
+    if details.is_empty() {
+        details = in_context(settings, &sheet);
+    }
+    details
+}
+
+/// Secrets of the same kinds: they stay where they are and are only counted here.
+fn stand_in(connection: &Connection) -> OwnSecrets {
+    let some = |secret: &Option<Secret>| secret.as_ref().map(|_| Secret::from("inherited"));
+    match &connection.tokens {
+        Some(tokens) => OwnSecrets {
+            api_key: None,
+            access_token: some(&tokens.access),
+            refresh_token: some(&tokens.refresh),
+        },
+        None => OwnSecrets { api_key: Some(Secret::from("inherited")), ..OwnSecrets::default() },
+    }
+}
+
+fn in_context(settings: &Settings, sheet: &Sheet) -> Vec<Detail> {
+    let mut findings = Findings::new(String::new());
+    let root = Sheet::new(Place::Line(0));
+    let mut context = Context {
+        root: &root,
+        env: &|_| None,
+        folder: Path::new(""),
+        strategies: &[],
+        builtin: &Builtin::default(),
+        findings: &mut findings,
+        known: Known::of(&settings.providers),
+    };
+    context.check_connection(sheet);
+    connection_fields::details(findings.finish().err().unwrap_or_default())
+}

@@ -1,0 +1,178 @@
+//! Connections that the management API made or changed, as records: one for each, with its
+//! secrets sealed. Only what differs is written.
+
+use std::collections::BTreeSet;
+
+use policy::time::Millis;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::codec::{self, Unreadable};
+use super::database::{Tree, quarantine};
+use super::vault::Vault;
+use crate::settings::{OwnSecrets, Secrets, StoredConnection, StoredConnections};
+
+/// A connection as it is stored.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    fields: Map<String, Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sealed: Option<String>,
+    #[serde(default)]
+    created_at: Millis,
+    #[serde(default)]
+    updated_at: Millis,
+}
+
+/// Reads all of them; their secrets are still sealed.
+pub(super) fn load(db: &sled::Db) -> Result<StoredConnections, sled::Error> {
+    let mut stored = StoredConnections::new();
+    for entry in db.open_tree(Tree::ProviderConnections.name())?.iter() {
+        let (key, value) = entry?;
+        match read(&key, &value) {
+            Ok((id, connection)) => drop(stored.insert(id, connection)),
+            Err(error) => quarantine(db, Tree::ProviderConnections, &key, &value, &error)?,
+        }
+    }
+    Ok(stored)
+}
+
+fn read(key: &[u8], value: &[u8]) -> Result<(String, StoredConnection), Unreadable> {
+    let id = std::str::from_utf8(key).ok().filter(|id| codec::is_id(id)).ok_or(Unreadable::Key)?;
+    let Row { fields, sealed, created_at, updated_at } = codec::open(value)?;
+    let secrets = sealed.map_or(Secrets::Inherited, Secrets::Sealed);
+    Ok((id.to_owned(), StoredConnection { fields, secrets, created_at, updated_at }))
+}
+
+/// Puts these in the place of what is there.
+pub(super) fn replace(db: &sled::Db, stored: &StoredConnections) -> Result<(), sled::Error> {
+    let tree = db.open_tree(Tree::ProviderConnections.name())?;
+    let mut batch = sled::Batch::default();
+    let known: BTreeSet<&[u8]> = stored.keys().map(String::as_bytes).collect();
+    for key in tree.iter().keys() {
+        let key = key?;
+        if !known.contains(&*key) {
+            batch.remove(key);
+        }
+    }
+    for (id, connection) in stored {
+        let row = Row {
+            fields: connection.fields.clone(),
+            sealed: connection.secrets.sealed().map(str::to_owned),
+            created_at: connection.created_at,
+            updated_at: connection.updated_at,
+        };
+        let bytes = codec::seal(&row).map_err(|error| sled::Error::Io(error.into()))?;
+        if tree.get(id)?.is_none_or(|old| *old != *bytes) {
+            batch.insert(id.as_bytes(), bytes);
+        }
+    }
+    tree.apply_batch(batch)
+}
+
+/// Opens what is sealed. What does not open stays as it is: the right key may come back.
+pub fn unlock(stored: &mut StoredConnections, vault: &Vault) {
+    for (id, connection) in stored {
+        if let Secrets::Sealed(sealed) = &connection.secrets
+            && let Ok(text) = vault.open(id, sealed)
+            && let Some(own) = OwnSecrets::from_text(&text)
+        {
+            connection.secrets = Secrets::Open(own, sealed.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::unlock;
+    use crate::settings::{OwnSecrets, Secret, Secrets, Stored, StoredConnection};
+    use crate::storage::database::tests::Folder;
+    use crate::storage::{Database, Tree, Vault};
+
+    const KEYS: [&str; 2] = [
+        "0000000000000000000000000000000000000000000000000000000000000001",
+        "0000000000000000000000000000000000000000000000000000000000000002",
+    ];
+    const CANARY: &str = "sk-canary-at-rest-0123456789";
+
+    fn vault(key: usize) -> Vault {
+        Vault::of_store("nowhere".as_ref(), Some(KEYS[key])).unwrap()
+    }
+
+    fn connection(id: &str, priority: u32) -> StoredConnection {
+        let own = OwnSecrets { api_key: Some(Secret::from(CANARY)), ..OwnSecrets::default() };
+        let sealed = vault(0).seal(id, &own.to_text()).unwrap();
+        let fields: Map<_, _> = json!({"provider": "p", "priority": priority}).as_object().unwrap().clone();
+        StoredConnection { fields, secrets: Secrets::Open(own, sealed), created_at: 1, updated_at: 2 }
+    }
+
+    fn stored(ids: &[(&str, u32)]) -> Stored {
+        let connections = ids.iter().map(|(id, priority)| ((*id).to_owned(), connection(id, *priority)));
+        Stored { connections: connections.collect(), ..Stored::default() }
+    }
+
+    #[test]
+    fn a_connection_comes_back_with_its_secrets_and_only_the_right_key_opens_them() {
+        let folder = Folder::new("kept-connections");
+        let path = folder.0.join("store");
+        let database = Database::open(&path).unwrap();
+        let mut before = stored(&[("a", 1), ("b", 1)]);
+        database.keep(&before).unwrap();
+        before.connections.remove("a");
+        database.keep(&before).unwrap();
+        drop(database);
+        let database = Database::open(&path).unwrap();
+        let mut wrong = database.stored().unwrap();
+        unlock(&mut wrong.connections, &vault(1));
+        assert!(matches!(wrong.connections["b"].secrets, Secrets::Sealed(_)), "kept, closed");
+        let mut right = database.stored().unwrap();
+        unlock(&mut right.connections, &vault(0));
+        assert_eq!(right, before);
+        database.keep(&wrong).unwrap();
+        let mut again = database.stored().unwrap();
+        unlock(&mut again.connections, &vault(0));
+        assert_eq!(again, before, "a start with the wrong key destroys nothing");
+    }
+
+    #[test]
+    fn no_file_of_the_store_holds_a_secret() {
+        let folder = Folder::new("kept-canary");
+        let path = folder.0.join("store");
+        let database = Database::open(&path).unwrap();
+        database.keep(&stored(&[("a", 1)])).unwrap();
+        drop(database);
+        let mut files = vec![path];
+        let mut seen = 0;
+        while let Some(at) = files.pop() {
+            if at.is_dir() {
+                files.extend(std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let bytes = std::fs::read(&at).unwrap();
+            seen += bytes.windows(8).filter(|window| window == b"priority").count();
+            assert!(!bytes.windows(9).any(|window| window == b"sk-canary"), "{}", at.display());
+        }
+        assert!(seen > 0, "the record itself is there");
+    }
+
+    #[test]
+    fn an_unreadable_record_is_set_aside_and_the_others_are_read() {
+        let folder = Folder::new("kept-broken");
+        let database = Database::open(&folder.0.join("store")).unwrap();
+        database.keep(&stored(&[("a", 1)])).unwrap();
+        let garbage: [(&[u8], &[u8]); 3] = [
+            (b"b", b"no JSON"),
+            (b"c", br#"{"v":9,"data":{"fields":{}}}"#),
+            (b"d d", br#"{"v":1,"data":{"fields":{}}}"#),
+        ];
+        let mut batch = sled::Batch::default();
+        garbage.iter().for_each(|(key, value)| batch.insert(*key, *value));
+        database.apply(Tree::ProviderConnections, batch).unwrap();
+        let read = database.stored().unwrap();
+        assert_eq!(read.connections.keys().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(database.records(Tree::Quarantine).unwrap().len(), 3);
+    }
+}

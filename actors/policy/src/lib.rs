@@ -24,5 +24,6 @@ pub mod plan;
 pub mod rules;
 pub mod strategy;
 pub mod time;
+pub mod token;
 pub mod verdict;
 pub mod window;

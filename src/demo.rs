@@ -15,6 +15,7 @@ mod dialect;
 mod exchange;
 mod journal;
 mod json;
+mod oauth;
 mod playback;
 mod request;
 mod script;

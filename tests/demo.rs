@@ -8,6 +8,8 @@ mod behaviours;
 mod client;
 #[path = "demo/log.rs"]
 mod log;
+#[path = "demo/oauth.rs"]
+mod oauth;
 #[path = "demo/shapes.rs"]
 mod shapes;
 

@@ -101,6 +101,10 @@ impl Exchange {
         };
         let behaviour = ordered.unwrap_or_else(|| Behaviour::parse(&asked.model));
         self.record(behaviour, Some(&body));
+        let credential = credential::of(self.request.headers());
+        if credential.is_some_and(|credential| self.shared.office.refuses(credential)) {
+            return self.reject(StatusCode::UNAUTHORIZED, "the access token is not valid");
+        }
         self.behave(behaviour, asked).await
     }
 
@@ -193,27 +197,13 @@ impl Exchange {
         self.reply(head, body)
     }
 
-    async fn headless(mut self, headless: Headless) -> HttpResponse {
-        let wire = Wire::of(&self.request);
-        if headless == Headless::Hang {
-            return future::pending().await;
-        }
-        if let Some(ticket) = self.ticket.take() {
+    async fn headless(mut self, how: Headless) -> HttpResponse {
+        if how != Headless::Hang
+            && let Some(ticket) = self.ticket.take()
+        {
             ticket.finish();
         }
-        match (headless, wire) {
-            (Headless::Garbage, Some(wire)) => {
-                wire.babble();
-                future::pending().await
-            }
-            (_, wire) => {
-                if let Some(wire) = wire {
-                    wire.reset_on_close();
-                }
-                // a body that fails at once: actix closes without having sent the head
-                HttpResponse::Ok().body(BoxBody::new(Playback::failing(io::ErrorKind::ConnectionReset)))
-            }
-        }
+        headless(&self.request, how).await
     }
 
     fn reply(mut self, mut head: HttpResponseBuilder, body: Bytes) -> HttpResponse {
@@ -242,6 +232,24 @@ impl Exchange {
         if let Some(ticket) = self.ticket.take() {
             ticket.sent(status.as_u16());
             ticket.finish();
+        }
+    }
+}
+
+/// What comes instead of an HTTP answer.
+pub(super) async fn headless(request: &HttpRequest, how: Headless) -> HttpResponse {
+    match (how, Wire::of(request)) {
+        (Headless::Hang, _) => future::pending().await,
+        (Headless::Garbage, Some(wire)) => {
+            wire.babble();
+            future::pending().await
+        }
+        (_, wire) => {
+            if let Some(wire) = wire {
+                wire.reset_on_close();
+            }
+            // a body that fails at once: actix closes without having sent the head
+            HttpResponse::Ok().body(BoxBody::new(Playback::failing(io::ErrorKind::ConnectionReset)))
         }
     }
 }

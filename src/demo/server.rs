@@ -18,6 +18,7 @@ use super::behaviour::FlakyCounters;
 use super::dialect::{self, Dialect};
 use super::exchange;
 use super::journal::Journal;
+use super::oauth::{self, Office};
 use super::wire::Wire;
 
 /// Longest request body that is read.
@@ -60,6 +61,7 @@ impl Demo {
 pub(super) struct Shared {
     pub(super) journal: Journal,
     pub(super) flaky: FlakyCounters,
+    pub(super) office: Office,
     pub(super) started: Instant,
 }
 
@@ -68,6 +70,7 @@ pub async fn bind(settings: DemoSettings) -> io::Result<Demo> {
     let shared = web::Data::from(Arc::new(Shared {
         journal: Journal::new(settings.log),
         flaky: FlakyCounters::default(),
+        office: Office::default(),
         started: Instant::now(),
     }));
     let mut server = HttpServer::new(move || {
@@ -98,6 +101,9 @@ fn routes(config: &mut web::ServiceConfig) {
         .route("/v1/models", speaks(web::get(), &dialect::Models))
         .route("/demo/log", web::get().to(show_log))
         .route("/demo/log", web::delete().to(clear_log))
+        .route("/demo/oauth/token", web::post().to(oauth::token))
+        .route("/demo/oauth/log", web::get().to(oauth::show_log))
+        .route("/demo/oauth/log", web::delete().to(oauth::clear_log))
         .route("/demo/health", web::get().to(health))
         .default_service(web::to(exchange::unknown));
 }

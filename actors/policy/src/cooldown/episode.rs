@@ -33,7 +33,7 @@ impl Cooldown {
     ) -> Option<&'static str> {
         let ladder = match failure.cooldown {
             CooldownRule::Nothing => return None,
-            CooldownRule::Record => {
+            CooldownRule::Record | CooldownRule::Stall => {
                 self.note(failure, now);
                 return Some(failure.reason.as_str());
             }

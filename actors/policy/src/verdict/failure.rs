@@ -65,8 +65,10 @@ pub enum Kind {
 pub enum CooldownRule {
     /// Nothing is written.
     Nothing,
-    /// `lastError*` is written, no cooldown (decision 9a: a stall after commit).
+    /// `lastError*` is written, no cooldown.
     Record,
+    /// A content stall: `Record`, or `Scaled` if the operator wants stalls to cool (core P4).
+    Stall,
     /// Backoff or hint, core 3.4 `Scaled`.
     Scaled,
     /// Base of the class, level unchanged (core D27). A used hint still wins.

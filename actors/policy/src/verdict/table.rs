@@ -41,11 +41,11 @@ pub(super) const SEND_INTERRUPTED: Failure =
 /// A second, separate failure; the client already has bytes (decision 9a).
 pub(super) const CUT_AFTER_COMMIT: Failure = Failure { then: Then::Stop, ..NETWORK };
 
-/// Recorded on the connection, cools nobody (decision 9a, core P4, 1.6.3).
+/// Recorded on the connection, cools nobody unless the operator wants it (decision 9a, core P4, 1.6.3).
 pub(super) const STALL_AFTER_COMMIT: Failure = Failure {
     status: 504,
     breaker: BreakerMark::Ignored,
-    cooldown: CooldownRule::Record,
+    cooldown: CooldownRule::Stall,
     then: Then::Stop,
     ..TRIP
 };

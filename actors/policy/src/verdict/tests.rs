@@ -8,7 +8,7 @@ use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
 
 use BreakerMark::{Counts, Ignored, Reachable};
-use CooldownRule::{Base, Ladder, Nothing, Record, Scaled};
+use CooldownRule::{Base, Ladder, Nothing, Record, Scaled, Stall};
 use Then::{Next, NextOrOnce, NextOrRetry, Stop};
 
 const TRIP: BreakerMark = Counts(Kind::Transient);
@@ -87,10 +87,10 @@ fn ends_without_a_status() {
         (End::Transport(Transport::ProxyUnreachable), (502, Ignored, Scaled, Next)),
         (End::NoFirstByte, (504, TRIP, Nothing, Next)),
         (End::SendInterrupted, (502, Ignored, Nothing, Next)),
-        (End::StallBeforeCommit, (504, Ignored, Record, Next)),
+        (End::StallBeforeCommit, (504, Ignored, Stall, Next)),
         (End::Empty, (502, Ignored, Nothing, Next)),
         (End::CutAfterCommit, (502, TRIP, Scaled, Stop)),
-        (End::StallAfterCommit, (504, Ignored, Record, Stop)),
+        (End::StallAfterCommit, (504, Ignored, Stall, Stop)),
     ];
     for (end, want) in rows {
         let got = failure(end);

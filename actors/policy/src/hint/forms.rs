@@ -28,10 +28,9 @@ impl Number {
         Self(u128::from(value) * ONE)
     }
 
-    /// From JSON; `None` if it is negative.
-    pub(super) fn of_f64(value: f64) -> Option<Self> {
-        // Casts saturate.
-        (value >= 0.0).then_some(Self((value * ONE as f64) as u128))
+    /// From JSON. The cast saturates, so a negative number is 0.
+    pub(super) fn of_f64(value: f64) -> Self {
+        Self((value * ONE as f64) as u128)
     }
 
     pub(super) fn times(self, unit: Millis) -> Self {

@@ -67,7 +67,7 @@ fn number(value: &Value) -> Option<Number> {
     match value {
         Value::Number(number) => match number.as_u64() {
             Some(whole) => Some(Number::whole(whole)),
-            None => number.as_f64().and_then(Number::of_f64),
+            None => number.as_f64().map(Number::of_f64),
         },
         Value::String(text) => forms::number(text.trim()),
         _ => None,

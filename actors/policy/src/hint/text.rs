@@ -4,7 +4,7 @@
 
 use super::forms::{self, Number};
 use super::{Clock, Hint, HintSource, SKEW_MS, until};
-use crate::time::{DAY, MINUTE, Millis};
+use crate::time::{DAY, MINUTE, Millis, SECOND};
 
 /// One row of the table: what stands after one of the phrases, and the longest wait it tells.
 struct Row {
@@ -131,7 +131,7 @@ fn month_day(rest: &str, clock: Clock) -> Option<Millis> {
     // A reset told to the minute is not over before the minute is; else it would be a year away.
     let late = if time.len() == "00:00".len() { MINUTE } else { SKEW_MS };
     let at = forms::next_in_year(&format!("{day}T{time}"), clock.server, late)?;
-    Some(at.saturating_sub(clock.server).max(1))
+    Some(at.saturating_sub(clock.server).max(SECOND))
 }
 
 /// Hours and minutes, and as much of "seconds and fraction" as there is.

@@ -62,6 +62,11 @@ fn fc_075_the_quota_reset_delay_of_error_info() {
     assert_eq!(stated(&body("5s", info)), Some((9_000, HintSource::GoogleRpcRetryInfo)));
     let elsewhere = r#"{"error":{"details":[{"@type":"x.Other","retryDelay":"9s","metadata":{"quotaResetDelay":"5s"}}]}}"#;
     assert_eq!(stated(elsewhere), None);
+    let delay = r#"{"error":{"details":[{"@type":"google.rpc.ErrorInfo","retryDelay":"9s"}]}}"#;
+    assert_eq!(stated(delay), None, "each field in its own type");
+    let metadata =
+        r#"{"error":{"details":[{"@type":"google.rpc.RetryInfo","metadata":{"quotaResetDelay":"5s"}}]}}"#;
+    assert_eq!(stated(metadata), None, "each field in its own type");
 }
 
 #[test]

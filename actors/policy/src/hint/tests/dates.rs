@@ -55,7 +55,7 @@ fn fc_122_the_answers_own_date_is_the_base_of_its_dates() {
     let date = ("date", "Thu, 15 Jan 2026 12:00:00 GMT");
     let empty = ("anthropic-ratelimit-tokens-remaining", "0");
     type Row<'a> = (&'a [(&'a str, &'a str)], Option<Millis>);
-    let rows: [Row<'_>; 6] = [
+    let rows: [Row<'_>; 8] = [
         (&[date, ("retry-after", "Thu, 15 Jan 2026 12:01:00 GMT")], Some(60_000)),
         (&[date, empty, ("anthropic-ratelimit-tokens-reset", "2026-01-15T12:01:00Z")], Some(60_000)),
         (&[date, ("retry-after", "45")], Some(45_000)),
@@ -63,13 +63,23 @@ fn fc_122_the_answers_own_date_is_the_base_of_its_dates() {
         (&[("date", "yesterday"), ("retry-after", "Thu, 15 Jan 2026 12:01:00 GMT")], None),
         // A number since the epoch is read against our clock.
         (&[date, ("x-ratelimit-reset", "1768478490")], None),
+        (&[date, ("retry-after", "1768503660")], Some(60_000)),
+        (&[date, ("retry-after-ms", "1768503660000")], Some(60_000)),
     ];
     for (headers, want) in rows {
         assert_eq!(wait_at(ours, 429, headers), want, "{headers:?}");
     }
-    let body = r#"{"error":{"retryAfter":"2026-01-15T12:03:00Z"}}"#;
-    let found = find(of(&[date]), body, 429, ours).map(|hint| (hint.wait_ms, hint.source));
-    assert_eq!(found, Some((180_000, HintSource::Body)), "a body's date too");
+    let bodies = [
+        (r#"{"error":{"retryAfter":"2026-01-15T12:03:00Z"}}"#, 180_000),
+        (r#"{"error":{"resets_at":"2026-01-15T12:03:00Z"}}"#, 180_000),
+        (r#"{"error":{"resets_at":1768503660}}"#, 60_000),
+        ("try again at 2026-01-15 12:03:00", 180_000),
+        ("reset at 01-15 12:03:00", 180_000),
+    ];
+    for (body, want) in bodies {
+        let found = find(of(&[date]), body, 429, ours).map(|hint| (hint.wait_ms, hint.source));
+        assert_eq!(found, Some((want, HintSource::Body)), "{body}");
+    }
 }
 
 #[test]

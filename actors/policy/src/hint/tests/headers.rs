@@ -7,7 +7,7 @@ use crate::time::{DAY, Millis};
 
 #[test]
 fn forms_of_retry_after() {
-    let rows: [(&str, &str, Option<Millis>); 31] = [
+    let rows: [(&str, &str, Option<Millis>); 33] = [
         ("H1", "45", Some(45_000)),
         ("H1", " 45\t", Some(45_000)),
         ("H2", "Thu, 15 Jan 2026 12:02:00 GMT", Some(120_000)),
@@ -35,6 +35,8 @@ fn forms_of_retry_after() {
         ("infinite", "inf", None),
         ("not a number", "NaN", None),
         ("two points", "1.2.3", None),
+        ("a sign inside", "1.+5", None),
+        ("garbage past the 9th decimal", "1.123456789x", None),
         ("in words", "2 minutes", Some(120_000)),
         ("units without numbers", "hms", None),
         ("garbage", "1h5", None),

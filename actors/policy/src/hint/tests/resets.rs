@@ -33,7 +33,7 @@ fn rules_3_5_2_a_countdown_is_a_whole_number_of_a_named_unit() {
 
 #[test]
 fn core_d13_the_reset_that_a_text_states() {
-    let rows: [(&str, &str, Option<Millis>); 10] = [
+    let rows: [(&str, &str, Option<Millis>); 13] = [
         ("E24", "Weekly usage limit hit", None),
         (
             "E25",
@@ -47,6 +47,9 @@ fn core_d13_the_reset_that_a_text_states() {
         ("H12", "reset at 01-20 12:00:00 UTC", Some(5 * DAY)),
         ("pacing is no reset", "Weekly usage limit hit. Please retry in 5s", None),
         ("pacing is no reset", "Weekly usage limit hit. Retry after 5s", None),
+        ("FC-075: under 1 ms", "resets in 0.0001ms", Some(1)),
+        ("decision 3", "resets at 2026-01-15T12:00:00.200Z", Some(1_000)),
+        ("decision 3", "resets at 01-15 12:00:00", Some(1_000)),
         ("past", "Your limit will reset at 2026-01-14 12:00:00", None),
     ];
     for (row, text, want) in rows {

@@ -44,6 +44,7 @@ fn sentences_that_state_a_wait() {
         ("E63, H13", "Please retry after 20s", Some(20_000)),
         ("H13", "retry after 20 seconds", Some(20_000)),
         ("H13: 24 h", "retry after 90000s", Some(DAY)),
+        ("any blanks", "Resets \n\t in  20 s", Some(20_000)),
         ("no unit", "Retry after 20", None),
         ("no phrase", "it takes 20s", None),
         ("inside a word", "presets in 20s", None),
@@ -55,14 +56,23 @@ fn sentences_that_state_a_wait() {
         ("overflow", "resets in 99999999999999999999999999999999999999999 days", Some(30 * DAY)),
     ];
     for (row, text, want) in rows {
-        let want = want.map(|wait_ms: Millis| (wait_ms, HintSource::Body));
-        assert_eq!(stated(text), want, "{row}: {text}");
-        let html = format!("<html><body>é\u{fffd}<p>{text}</p></body></html>");
-        assert_eq!(stated(&html), want, "{row}, in a page: {text}");
-        let json = format!(r#"{{"error":{{"message":"Limit.\n{text}\n"}}}}"#);
-        assert_eq!(stated(&json), want, "{row}, in JSON: {text}");
-        let go = format!(r#"{{"error":{{"message":"\u003cb\u003e{text}\u003c/b\u003e"}}}}"#);
-        assert_eq!(stated(&go), want, "{row}, as Go escapes it: {text}");
+        stands_anywhere(row, text, want);
+    }
+}
+
+/// As it is, in a page, and in JSON with its escapes.
+fn stands_anywhere(row: &str, text: &str, want: Option<Millis>) {
+    let want = want.map(|wait_ms| (wait_ms, HintSource::Body));
+    let places = [
+        text.to_owned(),
+        format!("<html><body>é\u{fffd}<p>{text}</p></body></html>"),
+        format!(r#"{{"error":{{"message":"Limit.\n{text}\n"}}}}"#),
+        format!(r#"{{"error":"{{\"message\":\"Limit.\\n{text}\"}}"}}"#),
+        // As Go escapes a tag.
+        format!(r#"{{"error":{{"message":"\u003cb\u003e{text}\u003c/b\u003e"}}}}"#),
+    ];
+    for body in places {
+        assert_eq!(stated(&body), want, "{row}: {body}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use actors::blueprint::{Blueprint, ConnectionNumbers, MailboxBounds};
+use policy::account::AccountSettings;
 use policy::attempts::AttemptSettings;
 use policy::breaker::BreakerSettings;
 use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
@@ -168,7 +169,13 @@ fn catalogue(settings: &Settings) -> Catalogue {
     Catalogue {
         providers: providers.collect(),
         combos: settings.combos.iter().map(combo).map(|combo| (combo.name.clone(), combo)).collect(),
+        accounts: accounts(settings),
     }
+}
+
+/// How a provider's accounts are chosen.
+fn accounts(_settings: &Settings) -> AccountSettings {
+    AccountSettings::default()
 }
 
 fn combo(typed: &settings::Combo) -> Combo {

@@ -6,6 +6,7 @@ use actors::permit::Permit;
 use actors::router::pick::{Pick, Served as Record};
 use policy::attempts::{Attempts, Failed, LastAnswer, Next};
 use policy::blocked::{Blocked, blocked};
+use policy::latency::is_failed;
 use policy::plan::{Excluded, Plan, Planned};
 use policy::verdict::{End, Verdict, judge};
 
@@ -104,26 +105,27 @@ impl<'a> Run<'a> {
         self.story.waited += took;
         match dialled {
             Ok((answer, committed)) => {
-                self.record(&target, Some(took));
+                self.record(&target, Some(took), false);
                 self.worker.tower.metrics.attempt(&target, "success");
                 permit.settle(Verdict::Success, true, !self.story.combo);
                 Ok(self.reply(answer, committed, permit, &target))
             }
-            Err(fault) => {
-                self.record(&target, None);
-                Err(self.failed(index, &target, permit, fault).await)
-            }
+            Err(fault) => Err(self.failed(index, &target, permit, fault).await),
         }
     }
 
-    /// The router remembers how a combo's models fare.
-    fn record(&self, target: &Planned, took: Option<Duration>) {
-        let Some(combo) = &self.plan.combo else { return };
+    /// The router remembers how a combo's models and, if it weighs them, the accounts fare.
+    fn record(&self, target: &Planned, took: Option<Duration>, failed: bool) {
+        if !self.plan.timed {
+            return;
+        }
         self.worker.tower.owners.router.mailbox.post(Record {
-            combo: combo.clone(),
+            combo: self.plan.combo.clone(),
             provider: target.provider.clone(),
+            connection: target.connection.clone(),
             model: target.model.clone(),
             first_byte_ms: took.map(|took| took.as_millis() as u32),
+            failed,
         });
     }
 
@@ -131,6 +133,10 @@ impl<'a> Run<'a> {
         let now = self.worker.tower.owners.clock.now();
         let verdict = judge(&fault.signal, &self.worker.tower.judging.load().case(target, now));
         self.worker.tower.metrics.attempt(target, verdict.label());
+        // What is nobody's fault says nothing of the target.
+        if let Some(failed) = is_failed(&verdict) {
+            self.record(target, None, failed);
+        }
         let failure = match &verdict {
             Verdict::Failure(failure) => failure.clone(),
             // Nobody's fault: the permit returns, and the next target may do better.

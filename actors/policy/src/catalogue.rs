@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::AccountSettings;
 use crate::attempts::AttemptSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 
@@ -119,6 +120,8 @@ pub struct Catalogue {
     pub providers: HashMap<ProviderId, ProviderEntry>,
     /// Combos by name.
     pub combos: HashMap<Arc<str>, Combo>,
+    /// How a provider's accounts are chosen.
+    pub accounts: AccountSettings,
 }
 
 /// Whether `text` fits `pattern`, in which `*` stands for any run of characters.

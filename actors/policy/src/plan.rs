@@ -1,20 +1,28 @@
 //! From a name to ordered targets, and why each other one is left out
 //! (routing 2.1, 3, 7.2, 12; contract 8, "Models").
 
+mod accounts;
+mod step;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::{AccountStrategy, Usage};
 use crate::attempts::{AttemptSettings, MAX_DISPATCHES};
 use crate::board::Board;
-use crate::breaker::{Admission, Grant};
+use crate::breaker::Grant;
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
-use crate::change::{Exclusion, Refusal};
+use crate::change::Exclusion;
 use crate::dice::Dice;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
+use crate::latency::Latency;
 use crate::strategy::{self, Candidate, Metrics};
 use crate::time::Millis;
-use crate::verdict::Reason;
+
+use step::add_step;
 
 /// A request, free of its dialect's details.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +41,10 @@ pub trait Memory {
     fn in_flight(&self, connection: &ConnectionId) -> u32;
     /// The record of a model in a combo.
     fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics>;
+    /// How an account was picked lately.
+    fn usage(&self, connection: &ConnectionId) -> Usage;
+    /// How fast and how well an account answered lately.
+    fn latency(&self, connection: &ConnectionId, model: &ModelId, now: Millis) -> Latency;
 }
 
 /// One target a request may be sent to.
@@ -86,6 +98,8 @@ pub struct Plan {
     pub excluded: Vec<Excluded>,
     /// Steps the combo has; 1 without a combo.
     pub pool_size: usize,
+    /// The router wants to hear how each attempt went (a combo's it always does).
+    pub timed: bool,
 }
 
 /// Why there is no plan at all.
@@ -128,12 +142,14 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
     }
     let step = Step { provider: provider.id.clone(), model, connection: None };
     let mut plan = empty(None, "single", AttemptSettings::direct(), 1);
-    add_step(&mut plan, &step, 0, ask, world);
+    plan.timed = world.catalogue.accounts.records_latency();
+    add_step(&mut plan, (0, &step), ask, world, dice);
     Ok(plan)
 }
 
 fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
     let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.steps.len());
+    plan.timed = true;
     let candidate = |index: usize| candidate(combo, &combo.steps[index], world);
     let order = match strategy::find(combo.strategy) {
         Some(rule) => rule.rank(combo.steps.len(), &candidate, dice),
@@ -143,7 +159,7 @@ fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice)
         if plan.targets.len() >= MAX_DISPATCHES {
             break;
         }
-        add_step(&mut plan, &combo.steps[index], index, ask, world);
+        add_step(&mut plan, (index, &combo.steps[index]), ask, world, dice);
     }
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
     if plan.targets.is_empty() && !plan.excluded.is_empty() && plan.excluded.iter().all(foreign) {
@@ -161,7 +177,7 @@ fn empty(
     attempts: AttemptSettings,
     pool_size: usize,
 ) -> Plan {
-    Plan { combo, strategy, attempts, targets: Vec::new(), excluded: Vec::new(), pool_size }
+    Plan { combo, strategy, attempts, targets: Vec::new(), excluded: Vec::new(), pool_size, timed: false }
 }
 
 /// Bytes of the longest name: it becomes a header, an id of a lockout, a key of the store.
@@ -215,16 +231,17 @@ fn candidate(combo: &Combo, step: &Step, world: World<'_>) -> Candidate {
     }
 }
 
-/// Decision 34, for the connection that would be asked first.
+/// Decision 34, for the connection that would be asked first. Where the accounts are drawn too,
+/// any may be: the one that is spared least speaks.
 fn keeps_draw(combo: &Combo, step: &Step, world: World<'_>) -> f64 {
-    let first = usable(step, world.catalogue)
+    let rested = usable(step, world.catalogue)
         .filter_map(|entry| world.board.connections.get(&entry.id))
-        .find(|view| view.cooldown.refusal(false, world.now).is_none());
-    match first.and_then(|view| view.cooldown.ended_at.map(|ended| (ended, view.cooldown.cooled_for_ms))) {
-        Some((ended, cooled)) if combo.slow_start_ms > 0 && cooled > crate::time::MINUTE => {
-            (world.now.saturating_sub(ended) as f64 / combo.slow_start_ms as f64).clamp(0.1, 1.0)
-        }
-        _ => 1.0,
+        .filter(|view| view.cooldown.refusal(false, world.now).is_none())
+        .map(|view| accounts::keeps_draw(view, combo.slow_start_ms, world.now));
+    match world.catalogue.accounts.strategy {
+        _ if combo.slow_start_ms == 0 => 1.0,
+        AccountStrategy::FillFirst => rested.into_iter().next().unwrap_or(1.0),
+        AccountStrategy::P2c => rested.reduce(f64::max).unwrap_or(1.0),
     }
 }
 
@@ -239,109 +256,3 @@ fn connections<'a>(
     let all = catalogue.providers.get(&step.provider).map_or(&[][..], |provider| &provider.connections);
     all.iter().filter(|entry| step.connection.as_ref().is_none_or(|pin| *pin == entry.id))
 }
-
-/// Adds what a step offers: its connections in order of priority, or why not (routing 7.2).
-fn add_step(plan: &mut Plan, step: &Step, index: usize, ask: &Ask<'_>, world: World<'_>) {
-    let combo = plan.combo.is_some();
-    let mut exclude = |connection: Option<&ConnectionId>, reason: Exclusion, until: Option<Millis>| {
-        let transient =
-            reason.is_timer() && connection.is_none_or(|id| passes_by_itself(id, step, reason, world));
-        plan.excluded.push(Excluded {
-            provider: step.provider.clone(),
-            model: step.model.clone(),
-            connection: connection.cloned(),
-            reason,
-            until,
-            transient,
-        });
-    };
-    let Some(provider) = world.catalogue.providers.get(&step.provider) else {
-        return exclude(None, Exclusion::Unavailable, None);
-    };
-    if !provider.dialects.contains(&ask.dialect) {
-        return exclude(None, Exclusion::FormatNotSupported, None);
-    }
-    if !provider.serves(step.model.as_str()) {
-        return exclude(None, Exclusion::ModelNotInCatalog, None);
-    }
-    let grant = match world.board.providers.get(&step.provider).map(|view| (view, view.admission(world.now)))
-    {
-        Some((_, Admission::Refused(refusal))) => {
-            return exclude(None, refusal.why, refusal.retry_at);
-        }
-        Some((_, Admission::Ask)) => None,
-        Some((view, Admission::Free)) => Some(view.grant()),
-        // The owner has not spoken yet: nothing is held against it.
-        None => Some(Grant { generation: 0, probe: false }),
-    };
-    // Only combos have somewhere else to go (core 2.1, 7.2).
-    if let Some(refusal) = world.board.provider_cooldown(&step.provider, world.now).filter(|_| combo) {
-        return exclude(None, refusal.why, refusal.retry_at);
-    }
-    let mut any = false;
-    for entry in connections(step, world.catalogue) {
-        any = true;
-        let held = exclusion(entry, step, ask, world);
-        let retry = world.board.retry_cooldown(&entry.id, world.now).filter(|_| combo);
-        match longer(retry, held) {
-            Some(refusal) => exclude(Some(&entry.id), refusal.why, refusal.retry_at),
-            None => plan.targets.push(Planned {
-                provider: step.provider.clone(),
-                class: provider.class,
-                connection: entry.id.clone(),
-                model: step.model.clone(),
-                step: index,
-                pinned: step.connection.is_some(),
-                grant,
-            }),
-        }
-        if plan.targets.len() >= MAX_DISPATCHES {
-            return;
-        }
-    }
-    if !any {
-        exclude(None, Exclusion::Unavailable, None);
-    }
-}
-
-fn exclusion(entry: &ConnectionEntry, step: &Step, ask: &Ask<'_>, world: World<'_>) -> Option<Refusal> {
-    let forever = |why| Some(Refusal { why, retry_at: None });
-    if ask.allowed.is_some_and(|allowed| !allowed.contains(&entry.id)) {
-        return forever(Exclusion::KeyNotAllowed);
-    }
-    if !entry.usable || !entry.serves(step.model.as_str()) {
-        return forever(Exclusion::Unavailable);
-    }
-    let refusal = world.board.connection_refusal(&entry.id, world.now);
-    refusal.or_else(|| {
-        let lock = world.board.lock(&entry.id, &step.model, world.now)?;
-        Some(Refusal { why: Exclusion::ModelLockout, retry_at: Some(lock.until) })
-    })
-}
-
-/// Of two that hold a target back the one that holds it longer, so that the wait which is told
-/// is true (decision 26b); `None` never ends by itself.
-fn longer(first: Option<Refusal>, second: Option<Refusal>) -> Option<Refusal> {
-    let (Some(one), Some(other)) = (first, second) else { return first.or(second) };
-    let end = |refusal: &Refusal| refusal.retry_at.unwrap_or(Millis::MAX);
-    Some(if end(&one) >= end(&other) { one } else { other })
-}
-
-/// Routing 7.17: a wait for quota, a credential or a missing model is nobody's to sit out.
-fn passes_by_itself(connection: &ConnectionId, step: &Step, reason: Exclusion, world: World<'_>) -> bool {
-    match reason {
-        Exclusion::ModelLockout => {
-            let lock = world.board.lock(connection, &step.model, world.now);
-            lock.is_none_or(|lock| lock.reason.is_transient())
-        }
-        Exclusion::ConnectionCooldown => {
-            let view = world.board.connections.get(connection);
-            let reason = view.and_then(|view| view.cooldown.last_error.as_ref()).map(|error| error.reason);
-            !matches!(reason, Some(Reason::AuthError | Reason::QuotaExhausted))
-        }
-        _ => true,
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,13 +1,17 @@
-//! What the router remembers of its own picks: records of answers per combo and model.
-//! Not a part of the board, not stored: it is learnt anew in a minute.
+//! What the router remembers of its own picks: records of answers per combo and model, how
+//! each account was picked, and how fast it answered lately. Not a part of the board, not
+//! stored: it is learnt anew in a minute.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use policy::account::Usage;
 use policy::dice::Dice;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::latency::{Latencies, Latency};
 use policy::plan::Memory;
 use policy::strategy::Metrics;
+use policy::time::Millis;
 
 use crate::directory::Directory;
 
@@ -24,6 +28,11 @@ struct Record {
 #[derive(Default)]
 pub(super) struct RoutingMemory {
     records: HashMap<Arc<str>, HashMap<(ProviderId, ModelId), Record>>,
+    /// How fast and how well each account answered.
+    pub(super) latencies: Latencies,
+    usage: HashMap<ConnectionId, Usage>,
+    /// The account of each provider that was picked last.
+    last: HashMap<ProviderId, ConnectionId>,
 }
 
 impl RoutingMemory {
@@ -38,6 +47,23 @@ impl RoutingMemory {
             record.attempts.pop_front();
         }
         record.attempts.push_back(first_byte_ms);
+    }
+
+    /// A pick put this account first: the run of the one before it is over.
+    pub(super) fn used(&mut self, provider: &ProviderId, connection: &ConnectionId, now: Millis) {
+        let before = self.last.insert(provider.clone(), connection.clone());
+        if let Some(other) = before.filter(|before| before != connection) {
+            self.usage.entry(other).or_default().consecutive = 0;
+        }
+        let usage = self.usage.entry(connection.clone()).or_default();
+        *usage = Usage { consecutive: usage.consecutive.saturating_add(1), last_at: Some(now) };
+    }
+
+    /// A connection that is gone.
+    pub(super) fn forget(&mut self, connection: &ConnectionId) {
+        self.usage.remove(connection);
+        self.latencies.forget(connection);
+        self.last.retain(|_, last| last != connection);
     }
 
     fn metrics(&self, combo: &str, target: &(ProviderId, ModelId)) -> Option<Metrics> {
@@ -64,6 +90,14 @@ impl Memory for Remembered<'_> {
 
     fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics> {
         self.memory.metrics(combo, &(provider.clone(), model.clone()))
+    }
+
+    fn usage(&self, connection: &ConnectionId) -> Usage {
+        self.memory.usage.get(connection).copied().unwrap_or_default()
+    }
+
+    fn latency(&self, connection: &ConnectionId, model: &ModelId, now: Millis) -> Latency {
+        self.memory.latencies.latency(connection, model, now)
     }
 }
 

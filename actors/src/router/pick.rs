@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::{Handler, Message};
 use policy::catalogue::Dialect;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::latency::Sample;
 use policy::plan::{Ask, NoPlan, Plan, World, plan};
 
 use super::Router;
@@ -27,36 +28,48 @@ impl Handler<Pick> for Router {
 
     fn handle(&mut self, pick: Pick, _: &mut Self::Context) -> Self::Result {
         let blueprint = self.seed.blueprint.load();
+        let now = self.seed.links.clock.now();
         let memory = Remembered { memory: &self.memory, directory: &self.seed.directory };
-        let world = World {
-            catalogue: &blueprint.catalogue,
-            board: &self.board,
-            memory: &memory,
-            now: self.seed.links.clock.now(),
-        };
+        let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
         let ask = Ask { model: &pick.model, dialect: pick.dialect, allowed: pick.allowed.as_deref() };
-        plan(&ask, world, &mut Seeded(&mut self.dice))
+        let plan = plan(&ask, world, &mut Seeded(&mut self.dice))?;
+        // The pick counts its own use, so that a burst is spread before anybody has answered.
+        if let Some(first) = plan.targets.first().filter(|_| blueprint.catalogue.accounts.counts_use()) {
+            self.memory.used(&first.provider, &first.connection, now);
+        }
+        Ok(plan)
     }
 }
 
-/// How an attempt of a combo went, for the router's memory.
+/// How an attempt went, for the router's memory.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct Served {
-    /// The combo asked for.
-    pub combo: Arc<str>,
+    /// The combo asked for; `None`: a direct request.
+    pub combo: Option<Arc<str>>,
     /// The provider that was tried.
     pub provider: ProviderId,
+    /// The connection that was tried.
+    pub connection: ConnectionId,
     /// The model that was tried.
     pub model: ModelId,
-    /// Time to the first byte, ms; `None`: it failed.
+    /// Time to the first byte, ms; `None`: no good answer came.
     pub first_byte_ms: Option<u32>,
+    /// It speaks against the connection (core 4.7).
+    pub failed: bool,
 }
 
 impl Handler<Served> for Router {
     type Result = ();
 
     fn handle(&mut self, served: Served, _: &mut Self::Context) {
-        self.memory.served(served.combo, (served.provider, served.model), served.first_byte_ms);
+        let Served { combo, provider, connection, model, first_byte_ms, failed } = served;
+        if self.seed.blueprint.load().catalogue.accounts.records_latency() {
+            let sample = Sample { at: self.seed.links.clock.now(), first_byte_ms, failed };
+            self.memory.latencies.record(&connection, &model, sample);
+        }
+        if let Some(combo) = combo {
+            self.memory.served(combo, (provider, model), first_byte_ms);
+        }
     }
 }

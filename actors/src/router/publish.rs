@@ -84,6 +84,7 @@ impl Router {
             }
             Owner::Connection(id) => {
                 self.board.connections.remove(id);
+                self.memory.forget(id);
             }
             Owner::Lockout(connection, key) => {
                 if let Some(locks) = self.board.lockouts.get_mut(connection) {

@@ -35,6 +35,7 @@ fn plan(combo: bool, targets: &[&str]) -> Plan {
         targets: rows,
         excluded: Vec::new(),
         pool_size: step + 1,
+        timed: combo,
     }
 }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::{Ask, Memory, NoPlan, Plan, World, plan};
+use crate::account::{AccountSettings, Usage};
 use crate::attempts::AttemptSettings;
 use crate::board::{Board, ConnectionView};
 use crate::breaker::{Breaker, BreakerSettings};
@@ -9,6 +10,7 @@ use crate::change::Exclusion;
 use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::dice::Scripted;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
+use crate::latency::Latency;
 use crate::strategy::Metrics;
 use crate::window::WindowView;
 
@@ -23,6 +25,14 @@ impl Memory for Nothing {
 
     fn metrics(&self, _: &str, _: &ProviderId, _: &ModelId) -> Option<Metrics> {
         None
+    }
+
+    fn usage(&self, _: &ConnectionId) -> Usage {
+        Usage::default()
+    }
+
+    fn latency(&self, _: &ConnectionId, _: &ModelId, _: u64) -> Latency {
+        Latency::default()
     }
 }
 
@@ -82,6 +92,7 @@ fn catalogue() -> Catalogue {
     Catalogue {
         providers: providers.into_iter().map(|entry| (entry.id.clone(), entry)).collect(),
         combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
+        accounts: AccountSettings::default(),
     }
 }
 

@@ -1,0 +1,112 @@
+//! The accounts of one step as an account strategy weighs them (core 4, routing 11.8).
+//!
+//! With `fill-first` nothing is weighed and nothing is thrown. Otherwise at most as many are
+//! weighed as a request may try; a larger provider is entered at a random place, so that every
+//! account has the same chance and a plan costs the same whatever the provider's size.
+
+use std::sync::Arc;
+
+use super::{Plan, Planned, World, connections};
+use crate::account::{self, Account, AccountStrategy};
+use crate::attempts::MAX_DISPATCHES;
+use crate::board::ConnectionView;
+use crate::catalogue::{ConnectionEntry, Step};
+use crate::dice::Dice;
+use crate::time::{MINUTE, Millis};
+
+/// The longest that a failure is held against an account after its rest, ms.
+const LONGEST_MEMORY_MS: Millis = 15 * MINUTE;
+
+/// Accounts that may be asked, in the order of the plan's targets.
+pub(super) struct Accounts<'a> {
+    world: World<'a>,
+    step: &'a Step,
+    slow_start_ms: Millis,
+    /// Targets that are there already.
+    before: usize,
+    weighed: Vec<Account>,
+}
+
+impl<'a> Accounts<'a> {
+    pub(super) fn new(plan: &Plan, step: &'a Step, world: World<'a>) -> Self {
+        let combo = plan.combo.as_ref().and_then(|name| world.catalogue.combos.get(name));
+        let slow_start_ms = combo.map_or(0, |combo| combo.slow_start_ms);
+        Self { world, step, slow_start_ms, before: plan.targets.len(), weighed: Vec::new() }
+    }
+
+    fn are_weighed(&self) -> bool {
+        self.world.catalogue.accounts.strategy != AccountStrategy::FillFirst && self.step.connection.is_none()
+    }
+
+    /// The accounts in the order in which they are looked at.
+    pub(super) fn walk(
+        &self,
+        dice: &mut dyn Dice,
+    ) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> + use<'a> {
+        let all = || connections(self.step, self.world.catalogue);
+        let count = if self.are_weighed() { all().count() } else { 0 };
+        let skipped = if count > MAX_DISPATCHES { dice.below(count) } else { 0 };
+        all().skip(skipped).chain(all().take(skipped))
+    }
+
+    /// Notes one that was put into the plan.
+    pub(super) fn note(&mut self, entry: &ConnectionEntry) {
+        if self.are_weighed() {
+            self.weighed.push(self.weigh(entry));
+        }
+    }
+
+    /// Brings the targets of the step into their order.
+    pub(super) fn arrange(self, targets: &mut Vec<Planned>, dice: &mut dyn Dice) {
+        if self.weighed.len() <= 1 {
+            return;
+        }
+        let order = account::order(&self.weighed, self.world.catalogue.accounts, self.world.now, dice);
+        let mut own: Vec<Option<Planned>> = targets.drain(self.before..).map(Some).collect();
+        targets.extend(order.into_iter().filter_map(|index| own[index].take()));
+    }
+
+    fn weigh(&self, entry: &ConnectionEntry) -> Account {
+        let World { board, memory, now, .. } = self.world;
+        let mut account = Account {
+            priority: Some(entry.priority),
+            usage: memory.usage(&entry.id),
+            in_flight: memory.in_flight(&entry.id),
+            ..Account::default()
+        };
+        if self.world.catalogue.accounts.records_latency() {
+            account.latency = memory.latency(&entry.id, &self.step.model, now);
+        }
+        if let Some(view) = board.connections.get(&entry.id) {
+            if is_held_against(view, now) {
+                account.error = view.cooldown.last_error;
+                account.level = view.cooldown.level;
+            }
+            account.keeps_draw = keeps_draw(view, self.slow_start_ms, now);
+        }
+        account
+    }
+}
+
+/// A failure counts for as long again as its rest was, a minute at least. Without an end the
+/// account would lose every draw, never succeed, and so never be forgiven: nobody is benched
+/// for good.
+fn is_held_against(view: &ConnectionView, now: Millis) -> bool {
+    let failed_at = view.cooldown.last_error.map_or(0, |error| error.at);
+    let ended_at = view.cooldown.ended_at.unwrap_or(0).max(failed_at);
+    let memory_ms = view.cooldown.cooled_for_ms.clamp(MINUTE, LONGEST_MEMORY_MS);
+    now < ended_at.saturating_add(memory_ms)
+}
+
+/// Decision 34: the probability with which a connection that has come back keeps a draw.
+pub(super) fn keeps_draw(view: &ConnectionView, slow_start_ms: Millis, now: Millis) -> f64 {
+    match view.cooldown.ended_at {
+        Some(ended) if slow_start_ms > 0 && view.cooldown.cooled_for_ms > MINUTE => {
+            (now.saturating_sub(ended) as f64 / slow_start_ms as f64).clamp(0.1, 1.0)
+        }
+        _ => 1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! What one step of a plan offers: its accounts in the order in which they are asked, or why
+//! not (routing 7.2, core 7.2).
+
+use super::accounts::Accounts;
+use super::{Ask, Excluded, Plan, Planned, World};
+use crate::attempts::MAX_DISPATCHES;
+use crate::breaker::{Admission, Grant};
+use crate::catalogue::{ConnectionEntry, ProviderEntry, Step};
+use crate::change::{Exclusion, Refusal};
+use crate::dice::Dice;
+use crate::ids::ConnectionId;
+use crate::time::Millis;
+use crate::verdict::Reason;
+
+/// Adds what a step offers, up to the most that a request may try.
+pub(super) fn add_step(
+    plan: &mut Plan,
+    (index, step): (usize, &Step),
+    ask: &Ask<'_>,
+    world: World<'_>,
+    dice: &mut dyn Dice,
+) {
+    let combo = plan.combo.is_some();
+    let (provider, grant) = match gate(step, combo, ask, world) {
+        Ok(passed) => passed,
+        Err(refusal) => return exclude(plan, step, None, refusal, world),
+    };
+    let mut accounts = Accounts::new(plan, step, world);
+    let mut any = false;
+    for entry in accounts.walk(dice) {
+        any = true;
+        let held = exclusion(entry, step, ask, world);
+        let retry = world.board.retry_cooldown(&entry.id, world.now).filter(|_| combo);
+        match longer(retry, held) {
+            Some(refusal) => exclude(plan, step, Some(&entry.id), refusal, world),
+            None => {
+                accounts.note(entry);
+                plan.targets.push(Planned {
+                    provider: step.provider.clone(),
+                    class: provider.class,
+                    connection: entry.id.clone(),
+                    model: step.model.clone(),
+                    step: index,
+                    pinned: step.connection.is_some(),
+                    grant,
+                });
+            }
+        }
+        if plan.targets.len() >= MAX_DISPATCHES {
+            break;
+        }
+    }
+    accounts.arrange(&mut plan.targets, dice);
+    if !any {
+        exclude(plan, step, None, Refusal { why: Exclusion::Unavailable, retry_at: None }, world);
+    }
+}
+
+fn exclude(
+    plan: &mut Plan,
+    step: &Step,
+    connection: Option<&ConnectionId>,
+    refusal: Refusal,
+    world: World<'_>,
+) {
+    let Refusal { why: reason, retry_at: until } = refusal;
+    let transient =
+        reason.is_timer() && connection.is_none_or(|id| passes_by_itself(id, step, reason, world));
+    plan.excluded.push(Excluded {
+        provider: step.provider.clone(),
+        model: step.model.clone(),
+        connection: connection.cloned(),
+        reason,
+        until,
+        transient,
+    });
+}
+
+/// What holds for all accounts of the provider alike.
+fn gate<'a>(
+    step: &Step,
+    combo: bool,
+    ask: &Ask<'_>,
+    world: World<'a>,
+) -> Result<(&'a ProviderEntry, Option<Grant>), Refusal> {
+    let forever = |why| Err(Refusal { why, retry_at: None });
+    let Some(provider) = world.catalogue.providers.get(&step.provider) else {
+        return forever(Exclusion::Unavailable);
+    };
+    if !provider.dialects.contains(&ask.dialect) {
+        return forever(Exclusion::FormatNotSupported);
+    }
+    if !provider.serves(step.model.as_str()) {
+        return forever(Exclusion::ModelNotInCatalog);
+    }
+    let view = world.board.providers.get(&step.provider);
+    let grant = match view.map(|view| (view, view.admission(world.now))) {
+        Some((_, Admission::Refused(refusal))) => return Err(refusal),
+        Some((_, Admission::Ask)) => None,
+        Some((view, Admission::Free)) => Some(view.grant()),
+        // The owner has not spoken yet: nothing is held against it.
+        None => Some(Grant { generation: 0, probe: false }),
+    };
+    // Only combos have somewhere else to go (core 2.1).
+    match world.board.provider_cooldown(&step.provider, world.now).filter(|_| combo) {
+        Some(refusal) => Err(refusal),
+        None => Ok((provider, grant)),
+    }
+}
+
+fn exclusion(entry: &ConnectionEntry, step: &Step, ask: &Ask<'_>, world: World<'_>) -> Option<Refusal> {
+    let forever = |why| Some(Refusal { why, retry_at: None });
+    if ask.allowed.is_some_and(|allowed| !allowed.contains(&entry.id)) {
+        return forever(Exclusion::KeyNotAllowed);
+    }
+    if !entry.usable || !entry.serves(step.model.as_str()) {
+        return forever(Exclusion::Unavailable);
+    }
+    let refusal = world.board.connection_refusal(&entry.id, world.now);
+    refusal.or_else(|| {
+        let lock = world.board.lock(&entry.id, &step.model, world.now)?;
+        Some(Refusal { why: Exclusion::ModelLockout, retry_at: Some(lock.until) })
+    })
+}
+
+/// Of two that hold a target back the one that holds it longer, so that the wait which is told
+/// is true (decision 26b); `None` never ends by itself.
+fn longer(first: Option<Refusal>, second: Option<Refusal>) -> Option<Refusal> {
+    let (Some(one), Some(other)) = (first, second) else { return first.or(second) };
+    let end = |refusal: &Refusal| refusal.retry_at.unwrap_or(Millis::MAX);
+    Some(if end(&one) >= end(&other) { one } else { other })
+}
+
+/// Routing 7.17: a wait for quota, a credential or a missing model is nobody's to sit out.
+fn passes_by_itself(connection: &ConnectionId, step: &Step, reason: Exclusion, world: World<'_>) -> bool {
+    match reason {
+        Exclusion::ModelLockout => {
+            let lock = world.board.lock(connection, &step.model, world.now);
+            lock.is_none_or(|lock| lock.reason.is_transient())
+        }
+        Exclusion::ConnectionCooldown => {
+            let view = world.board.connections.get(connection);
+            let reason = view.and_then(|view| view.cooldown.last_error.as_ref()).map(|error| error.reason);
+            !matches!(reason, Some(Reason::AuthError | Reason::QuotaExhausted))
+        }
+        _ => true,
+    }
+}

@@ -9,10 +9,12 @@ mod codec;
 mod database;
 mod kept;
 mod kept_connections;
+mod tokens;
 mod vault;
 
 pub use actor::{Dirty, Flush, Health, Keep, Store};
 pub use codec::{Record, Unreadable};
 pub use database::{Database, OpenError, Tree};
 pub use kept_connections::unlock;
+pub use tokens::{SaveTokens, StoredTokens};
 pub use vault::{Closed, KEY_VARIABLE, Vault, VaultError, key_path};

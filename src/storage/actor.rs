@@ -12,6 +12,7 @@ use actors::watch::DeathWatch;
 
 use super::codec;
 use super::database::{Database, Tree};
+use super::tokens::SaveTokens;
 use crate::settings::Stored;
 
 /// How the store fares, for health and metrics.
@@ -200,6 +201,17 @@ impl Handler<Flush> for Store {
 
     fn handle(&mut self, _: Flush, _: &mut Self::Context) -> Self::Result {
         self.write()
+    }
+}
+
+impl Handler<SaveTokens> for Store {
+    type Result = Result<(), String>;
+
+    fn handle(&mut self, saved: SaveTokens, _: &mut Self::Context) -> Self::Result {
+        self.database.save_tokens(&saved).map_err(|error| {
+            self.database.reopen();
+            error.to_string()
+        })
     }
 }
 

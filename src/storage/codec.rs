@@ -100,6 +100,8 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
             stored.key = lock;
             Ok(Record::Lockout(connection, stored))
         }
-        Tree::Settings | Tree::ProviderConnections | Tree::Meta | Tree::Quarantine => Err(Unreadable::Key),
+        Tree::Settings | Tree::ProviderConnections | Tree::Tokens | Tree::Meta | Tree::Quarantine => {
+            Err(Unreadable::Key)
+        }
     }
 }

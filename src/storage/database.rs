@@ -1,13 +1,16 @@
 //! The database on disk: trees, opening, rewriting, quarantine.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actors::router::family::Restored;
+use policy::ids::ConnectionId;
 
 use super::codec::{self, Record, Unreadable};
+use super::tokens::{self, SaveTokens, StoredTokens};
 use super::{kept, kept_connections};
 use crate::settings::Stored;
 
@@ -30,6 +33,8 @@ pub enum Tree {
     Settings,
     /// Connections that the management API made or changed.
     ProviderConnections,
+    /// Tokens of OAuth connections by id.
+    Tokens,
     /// Hashes of what was made at first start.
     Meta,
     /// Records that could not be read.
@@ -38,12 +43,13 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
         Self::Settings,
         Self::ProviderConnections,
+        Self::Tokens,
         Self::Meta,
         Self::Quarantine,
     ];
@@ -56,6 +62,7 @@ impl Tree {
             Self::Lockouts => "model_lockouts",
             Self::Settings => "settings",
             Self::ProviderConnections => "provider_connections",
+            Self::Tokens => "oauth_tokens",
             Self::Meta => "meta",
             Self::Quarantine => "quarantine",
         }
@@ -211,6 +218,17 @@ impl Database {
             kept::replace(db, stored)?;
             kept_connections::replace(db, &stored.connections)
         })?;
+        self.flush()
+    }
+
+    /// The newest tokens of OAuth connections. What cannot be read is moved to the quarantine tree.
+    pub fn tokens(&self) -> Result<HashMap<ConnectionId, StoredTokens>, sled::Error> {
+        self.with(tokens::load)
+    }
+
+    /// Stores the tokens of one connection, on disk when this returns.
+    pub(super) fn save_tokens(&self, saved: &SaveTokens) -> Result<(), sled::Error> {
+        self.with(|db| tokens::save(db, saved))?;
         self.flush()
     }
 

@@ -9,6 +9,7 @@ mod health;
 mod metrics;
 mod orders;
 mod reset;
+mod tokens;
 mod views;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use ::actors::messages::StoreLink;
 use ::actors::permit::Owners;
 use actix_web::web;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use policy::token::TokenView;
 
 use crate::app::Live;
 use crate::http::only;
@@ -47,6 +49,8 @@ pub struct Admin {
     pub gate: Arc<Gate>,
     /// `/metrics` needs no token.
     pub metrics_public: Arc<AtomicBool>,
+    /// The tokens of OAuth connections.
+    pub tokens: Arc<dyn Fn() -> Vec<TokenView> + Send + Sync>,
     /// When the process started.
     pub started: Instant,
     /// What is in force, and the way to change it.

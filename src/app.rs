@@ -9,6 +9,7 @@ mod scripted;
 mod secrets;
 mod serve;
 mod shutdown;
+mod tokens;
 
 pub use live::{ChangeError, Live};
 pub use plans::{blueprint, endpoints, http_settings};

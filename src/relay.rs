@@ -9,6 +9,7 @@ mod checkup;
 mod commit;
 mod fault;
 mod judging;
+mod send;
 mod stream;
 
 use std::cell::RefCell;

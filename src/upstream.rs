@@ -4,6 +4,7 @@
 mod call;
 mod connector;
 mod endpoint;
+pub mod oauth;
 mod outgoing;
 
 pub use awc::http::Uri;

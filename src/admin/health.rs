@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use policy::breaker::BreakerState;
 use serde_json::{Map, Value, json};
 
+use super::tokens;
 use super::views;
 use super::{Admin, access};
 use crate::http::errors::rfc3339;
@@ -21,7 +22,10 @@ fn word(state: BreakerState) -> &'static str {
 /// Anybody gets the status, operators everything.
 pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> HttpResponse {
     // The store is the one part whose failure loses something; routing goes on without it.
-    let status = if admin.health.is_failing() { "degraded" } else { "healthy" };
+    // So does a token endpoint that refuses our settings, in time: every token ends.
+    let tokens = (admin.tokens)();
+    let is_whole = !admin.health.is_failing() && tokens.iter().all(|view| view.alarm.is_none());
+    let status = if is_whole { "healthy" } else { "degraded" };
     if !access::is_operator(&request) {
         return HttpResponse::Ok().json(json!({"status": status}));
     }
@@ -65,6 +69,7 @@ pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> HttpR
         },
         "providerBreakers": breakers, "providerHealth": health, "connectionHealth": connections,
         "lockouts": lockouts(&admin, now), "draining": admin.gate.is_draining(),
+        "tokens": tokens::shown(&tokens, now),
         "store": {"failing": admin.health.is_failing(), "bytes": admin.health.bytes()},
     }))
 }

@@ -21,11 +21,12 @@ use super::reload::Reloader;
 use super::roots::Nursery;
 use super::secrets::Secrets;
 use super::serve::client_settings;
+use super::tokens::{Outcomes, TokenRoom};
 use crate::admin::Admin;
 use crate::http::state::{Gate, HttpSettings};
 use crate::relay::Tower;
 use crate::settings::{Loaded, Settings, Stored};
-use crate::storage::{Database, Health, Store};
+use crate::storage::{Database, Health, Store, Vault};
 use crate::telemetry::Metrics;
 use crate::upstream::ClientSettings;
 
@@ -55,6 +56,7 @@ pub(super) struct Origins<'a> {
     pub(super) config: &'a Path,
     pub(super) stored: Stored,
     pub(super) demo_address: Option<SocketAddr>,
+    pub(super) tokens: Arc<TokenRoom>,
 }
 
 impl Base {
@@ -83,9 +85,10 @@ impl Base {
         secrets: &Secrets,
     ) -> Result<Shared, ServeError> {
         let settings = &loaded.settings;
+        let sessions = origins.tokens.apply(settings);
         let tower = Arc::new(Tower {
             owners: self.owners.clone(),
-            endpoints: ArcSwap::from_pointee(endpoints(settings)),
+            endpoints: ArcSwap::from_pointee(endpoints(settings, &sessions)),
             judging: ArcSwap::from_pointee(judging(settings)),
             metrics: self.metrics.clone(),
             cutoff: Arc::new(tokio::sync::Notify::new()),
@@ -96,6 +99,7 @@ impl Base {
             tower: tower.clone(),
             http_settings: Arc::new(ArcSwap::from_pointee(http_settings(settings, secrets.client_key))),
             client: Arc::new(ArcSwap::from_pointee(client_settings(settings)?)),
+            tokens: origins.tokens.clone(),
             admin_token: Arc::new(ArcSwap::from_pointee(secrets.admin)),
             metrics_public: Arc::new(settings.metrics.public.into()),
             grace: Arc::new(ArcSwap::from_pointee(settings.server.shutdown_grace)),
@@ -124,6 +128,10 @@ impl Base {
             gate: self.gate.clone(),
             metrics_public: reloader.metrics_public.clone(),
             started: std::time::Instant::now(),
+            tokens: {
+                let tokens = origins.tokens.clone();
+                Arc::new(move || tokens.views())
+            },
             live: Arc::new(Live::new(
                 origins.config.to_owned(),
                 loaded,
@@ -132,6 +140,19 @@ impl Base {
                 reloader,
             )),
         }
+    }
+
+    /// The sessions of OAuth connections, with what the store has of them.
+    pub(super) fn tokens(
+        &self,
+        database: &Database,
+        vault: Vault,
+        salt: &str,
+    ) -> Result<Arc<TokenRoom>, sled::Error> {
+        // The owners' terminal states hear of it here.
+        let outcomes: Outcomes = Arc::new(|_, _| {});
+        let stored = database.tokens()?;
+        Ok(TokenRoom::new(self.links.clock, self.store.clone(), (vault, salt.to_owned()), stored, outcomes))
     }
 
     pub(super) fn nursery(

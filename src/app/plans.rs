@@ -14,10 +14,12 @@ use policy::lockout::LockoutSettings;
 use policy::strategy;
 use policy::window::{RetryCooldown, WindowSettings};
 
+use super::tokens::{Sessions, renewable};
 use crate::http::auth::{Keys, hash};
 use crate::http::state::{HttpSettings, ListedModel};
 use crate::relay::{Judging, Traits};
 use crate::settings::{self, AuthHeader, Format, Settings};
+use crate::upstream::oauth::TokenHeader;
 use crate::upstream::{Endpoint, Endpoints, HeaderName, HeaderValue, Route, Uri, join_url};
 
 /// What the owners are built from. `salt` seasons the fingerprints of credentials.
@@ -114,18 +116,27 @@ fn numbers(
         cooldown,
         lockout: lockout.normalised(),
         retry: retry(settings),
-        usable: connection.active && connection.credential.is_some(),
+        usable: is_usable(provider, connection),
         max_concurrent: connection.max_concurrent,
-        fingerprint: connection
-            .credential
-            .as_ref()
+        fingerprint: credential_of(connection)
             .map(|secret| fingerprint(secret.expose(), salt))
             .unwrap_or_default(),
     }
 }
 
+/// What it was given to authenticate with. Tokens rotate; what they began with stays.
+fn credential_of(connection: &settings::Connection) -> Option<&settings::Secret> {
+    let refresh = connection.tokens.as_ref().and_then(|tokens| tokens.refresh.as_ref());
+    refresh.or(connection.credential.as_ref())
+}
+
+/// It has something to send, or a way to get it.
+fn is_usable(provider: &settings::Provider, connection: &settings::Connection) -> bool {
+    connection.active && (connection.credential.is_some() || renewable(provider, connection).is_some())
+}
+
 /// Decision 3c: tells a changed credential without telling the credential.
-fn fingerprint(secret: &str, salt: &str) -> String {
+pub(super) fn fingerprint(secret: &str, salt: &str) -> String {
     hash(&format!("{salt}\n{secret}")).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -149,7 +160,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
                     id: connection.id.clone(),
                     provider: provider.id.clone(),
                     priority: connection.priority,
-                    usable: connection.active && connection.credential.is_some(),
+                    usable: is_usable(provider, connection),
                     models: connection.models.clone(),
                 })
             })
@@ -199,8 +210,9 @@ fn combo(typed: &settings::Combo) -> Combo {
     }
 }
 
-/// How each connection is dialled. An address that cannot be one leaves its connections out.
-pub fn endpoints(settings: &Settings) -> Endpoints {
+/// How each connection is dialled. An address that cannot be one leaves its connections out, and
+/// so does a token that is to be renewed and has no session.
+pub fn endpoints(settings: &Settings, sessions: &Sessions) -> Endpoints {
     let mut endpoints = Endpoints::default();
     for provider in &settings.providers {
         let Some(addresses) = addresses(&provider.base_url) else {
@@ -209,7 +221,15 @@ pub fn endpoints(settings: &Settings) -> Endpoints {
         };
         for connection in settings.connections.iter().filter(|connection| connection.provider == provider.id)
         {
-            let endpoint = endpoint(settings, provider, connection, addresses.clone());
+            let session = sessions.get(&connection.id).cloned();
+            if session.is_none() && renewable(provider, connection).is_some() {
+                continue;
+            }
+            let mut endpoint = endpoint(settings, provider, connection, addresses.clone());
+            match session {
+                Some(session) => endpoint.session = Some(session),
+                None => endpoint.headers.extend(credential(provider, connection)),
+            }
             endpoints.insert(connection.id.clone(), Arc::new(endpoint));
         }
     }
@@ -246,14 +266,12 @@ fn endpoint(
     for (name, value) in provider.headers.iter().chain(&connection.headers) {
         headers.push(header(name, value));
     }
-    if let Some(secret) = connection.credential.as_ref().filter(|secret| !secret.expose().is_empty()) {
-        headers.push(credential(provider, secret.expose()));
-    }
     let timeouts = &settings.upstream;
     Endpoint {
         addresses,
         headers: headers.into_iter().flatten().collect(),
         credential: connection.credential.clone(),
+        session: None,
         connect_timeout: connection
             .connect_timeout
             .or(provider.connect_timeout)
@@ -271,23 +289,29 @@ fn header(name: &str, value: &str) -> Header {
     Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
 }
 
-/// The one header that carries the credential (contract 8, `auth_header`).
-fn credential(provider: &settings::Provider, secret: &str) -> Header {
+/// The one header that carries the credential.
+fn credential(provider: &settings::Provider, connection: &settings::Connection) -> Header {
+    let secret = connection.credential.as_ref().filter(|secret| !secret.expose().is_empty())?;
+    let TokenHeader { name, prefix } = token_header(provider);
+    let mut value = HeaderValue::from_str(&format!("{prefix}{}", secret.expose())).ok()?;
+    value.set_sensitive(true);
+    Some((name, value))
+}
+
+/// How a provider wants credentials (contract 8, `auth_header`).
+pub(super) fn token_header(provider: &settings::Provider) -> TokenHeader {
     let by_format = match provider.formats.first() {
         Some(Format::Anthropic) => AuthHeader::XApiKey,
         Some(Format::Gemini) => AuthHeader::XGoogApiKey,
         _ => AuthHeader::Bearer,
     };
-    let mut header = match provider.auth_header.unwrap_or(by_format) {
-        AuthHeader::Bearer => header("authorization", &format!("Bearer {secret}")),
-        AuthHeader::XApiKey => header("x-api-key", secret),
-        AuthHeader::XGoogApiKey => header("x-goog-api-key", secret),
-        AuthHeader::ApiKey => header("api-key", secret),
+    let (name, prefix) = match provider.auth_header.unwrap_or(by_format) {
+        AuthHeader::Bearer => ("authorization", "Bearer "),
+        AuthHeader::XApiKey => ("x-api-key", ""),
+        AuthHeader::XGoogApiKey => ("x-goog-api-key", ""),
+        AuthHeader::ApiKey => ("api-key", ""),
     };
-    if let Some((_, value)) = &mut header {
-        value.set_sensitive(true);
-    }
-    header
+    TokenHeader { name: HeaderName::from_static(name), prefix }
 }
 
 /// What clients are told.

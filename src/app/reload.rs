@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 use super::plans::{blueprint, endpoints, http_settings, judging};
 use super::scripted;
 use super::serve::client_settings;
+use super::tokens::TokenRoom;
 use crate::http::auth::hash;
 use crate::http::state::HttpSettings;
 use crate::relay::Tower;
@@ -27,6 +28,7 @@ pub(super) struct Reloader {
     pub(super) tower: Arc<Tower>,
     pub(super) http_settings: Arc<ArcSwap<HttpSettings>>,
     pub(super) client: Arc<ArcSwap<ClientSettings>>,
+    pub(super) tokens: Arc<TokenRoom>,
     pub(super) admin_token: Arc<ArcSwap<[u8; 32]>>,
     pub(super) metrics_public: Arc<AtomicBool>,
     pub(super) grace: Arc<ArcSwap<std::time::Duration>>,
@@ -60,7 +62,8 @@ impl Reloader {
         let settings = &loaded.settings;
         // Owners first: a request that is planned with a new entity must find it.
         self.owners.router.mailbox.post(Apply(Arc::new(blueprint(settings, &self.salt))));
-        self.tower.endpoints.store(Arc::new(endpoints(settings)));
+        let sessions = self.tokens.apply(settings);
+        self.tower.endpoints.store(Arc::new(endpoints(settings, &sessions)));
         self.tower.judging.store(Arc::new(judging(settings)));
         self.client.store(Arc::new(client));
         self.http_settings.store(Arc::new(http_settings(settings, self.made_key)));

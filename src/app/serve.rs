@@ -16,17 +16,19 @@ use actors::permit::Owners;
 use actors::watch::Living;
 use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::JoinHandle;
 
 use super::base::{Base, Origins, Shared};
 use super::live::{self, Live};
 use super::scripted;
 use super::secrets;
+use super::tokens::TokenRoom;
 use crate::admin;
 use crate::demo;
 use crate::http::{self, Http, state::Gate};
 use crate::relay::Worker;
 use crate::settings::{Finding, Loaded, Settings, Stored};
-use crate::storage::{Database, OpenError, Store};
+use crate::storage::{Database, KEY_VARIABLE, OpenError, Store, Vault, VaultError};
 use crate::upstream::{ClientSettings, Dialler, extra_roots};
 
 /// Longer than the pools of the official clients keep an idle connection.
@@ -52,6 +54,9 @@ pub enum ServeError {
     /// What the management API has set does not fit the file any more.
     #[error("with what is stored the config is wrong")]
     Refused(Vec<Finding>),
+    /// The key of the store.
+    #[error(transparent)]
+    Key(#[from] VaultError),
     /// Something else of the system.
     #[error("{0}")]
     System(String),
@@ -78,6 +83,8 @@ pub(super) struct Parts {
     pub(super) servers: Vec<ServerHandle>,
     pub(super) store_arbiter: Arbiter,
     pub(super) live: Arc<Live>,
+    pub(super) tokens: Arc<TokenRoom>,
+    pub(super) sweep: JoinHandle<()>,
 }
 
 /// Starts everything; what was `loaded` comes from `config`.
@@ -93,7 +100,10 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     };
     let settings = loaded.settings.clone();
     let base = Base::new(&settings, &secrets.salt);
-    let shared = base.share(loaded, Origins { config, stored, demo_address }, &secrets)?;
+    let vault = Vault::of_store(&settings.store.path, std::env::var(KEY_VARIABLE).ok().as_deref())?;
+    let tokens = base.tokens(&database, vault, &secrets.salt)?;
+    let origins = Origins { config, stored, demo_address, tokens: tokens.clone() };
+    let shared = base.share(loaded, origins, &secrets)?;
     let (arbiters, address) = start_http(&settings, &shared, &mut servers).await?;
     let admin_address = start_admin(&settings, &shared, &mut servers)?;
     let store_arbiter = Arbiter::new();
@@ -103,7 +113,9 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     tracing::info!(config = %config.display(), %address, "serving");
     let Base { gate, owners, store, links, .. } = base;
     let live = shared.admin.live.clone();
-    let parts = Parts { gate, owners, living: links.living, store, servers, store_arbiter, live };
+    let sweep = actix_rt::spawn(tokens.clone().sweep(Dialler::new(shared.client)));
+    let living = links.living;
+    let parts = Parts { gate, owners, living, store, servers, store_arbiter, live, tokens, sweep };
     Ok(Running { address, admin_address, demo_address, parts })
 }
 

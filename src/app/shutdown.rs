@@ -14,6 +14,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long a client may take to read how its answer ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// How long a token endpoint may take to answer; its own limit is shorter.
+const RENEWAL: Duration = Duration::from_secs(20);
+
 /// The signals that are heeded. Made before the start, so that one that comes while the process
 /// starts waits for its end instead of killing it.
 pub struct Signals {
@@ -84,6 +87,7 @@ async fn drain(parts: Parts) {
         };
         let _ = tokio::time::timeout(LAST_WORDS, told).await;
     }
+    renewed(&parts).await;
     // From here on an owner's end is no news, and what the owners still have to say is heard first.
     parts.living.end();
     hear_out(&parts).await;
@@ -95,6 +99,22 @@ async fn drain(parts: Parts) {
     save(&parts).await;
     parts.store_arbiter.stop();
     tracing::info!("stopped");
+}
+
+/// Tokens that are being renewed are heard out: the old ones are used up, and the new ones cannot be
+/// had again.
+async fn renewed(parts: &Parts) {
+    parts.sweep.abort();
+    let landed = async {
+        while parts.tokens.flights() > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    if tokio::time::timeout(RENEWAL, landed).await.is_err() {
+        tracing::error!(
+            "a token was still being renewed at shutdown; its connection may have to log in again"
+        );
+    }
 }
 
 async fn hear_out(parts: &Parts) {

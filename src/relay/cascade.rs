@@ -6,19 +6,24 @@ use actors::permit::Permit;
 use actors::router::pick::{Pick, Served as Record};
 use policy::attempts::{Attempts, Failed, LastAnswer, Next};
 use policy::blocked::{Blocked, blocked};
+use policy::change::{Exclusion, Refusal};
 use policy::latency::is_failed;
 use policy::plan::{Excluded, Plan, Planned};
 use policy::verdict::{End, Verdict, judge};
 
 use super::commit::{Committed, commit};
 use super::fault::{Fault, Kept};
+use super::send::{Shot, send};
 use super::stream::Way;
 use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Served, Story, Trouble, Worker};
 use crate::formats::body::splice;
-use crate::upstream::{Call, Dialled, Endpoint, HeaderMap};
+use crate::upstream::{Endpoint, HeaderMap};
 
 /// Limit to the first bytes of a stream, unless the combo sets one (decision 9).
 const STREAM_LIMIT: Duration = Duration::from_secs(120);
+
+/// There is no way to send.
+const UNAVAILABLE: Refusal = Refusal { why: Exclusion::Unavailable, retry_at: None };
 
 /// Serves one request to its commit.
 pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
@@ -142,8 +147,8 @@ impl<'a> Run<'a> {
             // Nobody's fault: the permit returns, and the next target may do better.
             Verdict::Success | Verdict::Neutral => {
                 drop(permit);
-                let refusal =
-                    policy::change::Refusal { why: policy::change::Exclusion::Unavailable, retry_at: None };
+                let refusal = fault.refusal.unwrap_or(UNAVAILABLE);
+                self.story.excluded.push(Excluded::refused(target, refusal));
                 return self.attempts.refused(index, refusal);
             }
         };
@@ -181,25 +186,22 @@ impl<'a> Run<'a> {
             return Err(Fault::of(End::Local));
         };
         drop(endpoints);
+        let limit = self.limit(&endpoint, permit, others);
+        let asked = Instant::now();
         let body = splice(&self.inquiry.body, &self.inquiry.span, target.model.as_str());
-        let call = Call {
+        let shot = Shot {
             endpoint: &endpoint,
             route: self.inquiry.route,
             headers: &self.inquiry.headers,
             body: &body,
         };
-        let limit = self.limit(&endpoint, permit, others);
-        let asked = Instant::now();
-        let answer = match tokio::time::timeout(limit, self.worker.dialler.send(&call)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(Dialled::Failed(transport))) => return Err(Fault::of(End::Transport(transport))),
-            Ok(Err(Dialled::SendInterrupted)) => return Err(Fault::of(End::SendInterrupted)),
-            Err(_) => return Err(Fault::of(End::NoFirstByte)),
-        };
-        if !(200..300).contains(&answer.status) {
+        let hit = send(self.worker, &shot, tokio::time::Instant::now() + limit).await?;
+        if !(200..300).contains(&hit.answer.status) {
             let now = self.worker.tower.owners.clock.now();
-            return Err(Fault::read(answer, &endpoint, now).await);
+            let secret = hit.secret(&endpoint).cloned();
+            return Err(Fault::read(hit.answer, secret.as_ref(), now).await);
         }
+        let answer = hit.answer;
         let streamed = is_event_stream(&answer.headers);
         let head = Head { status: answer.status, headers: answer.headers.clone(), streamed };
         let silence = match self.inquiry.stream {

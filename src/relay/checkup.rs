@@ -16,8 +16,9 @@ use serde_json::json;
 use super::Worker;
 use super::commit::commit;
 use super::fault::Fault;
+use super::send::{Shot, send};
 use crate::formats::redact;
-use crate::upstream::{Call, Dialled, Endpoint, Route};
+use crate::upstream::{Endpoint, Route};
 
 /// How long a test may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -67,22 +68,20 @@ impl Shown {
 }
 
 async fn ask(worker: &Worker, endpoint: &Endpoint, route: Route, body: Bytes) -> Shown {
-    let parts = [body];
-    let call = Call { endpoint, route, headers: &[], body: &parts };
+    let shot = Shot { endpoint, route, headers: &[], body: &[body] };
     let limit = LIMIT.min(endpoint.first_byte_timeout);
-    let answer = match tokio::time::timeout(limit, worker.dialler.send(&call)).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(Dialled::Failed(transport))) => return Shown::end(End::Transport(transport)),
-        Ok(Err(Dialled::SendInterrupted)) => return Shown::end(End::SendInterrupted),
-        Err(_) => return Shown::end(End::NoFirstByte),
+    let hit = match send(worker, &shot, tokio::time::Instant::now() + limit).await {
+        Ok(hit) => hit,
+        Err(fault) => return Shown { signal: fault.signal, status: None, said: String::new() },
     };
-    let status = answer.status;
+    let status = hit.answer.status;
     if !(200..300).contains(&status) {
-        let fault = Fault::read(answer, endpoint, worker.tower.owners.clock.now()).await;
+        let secret = hit.secret(endpoint).cloned();
+        let fault = Fault::read(hit.answer, secret.as_ref(), worker.tower.owners.clock.now()).await;
         let said = fault.answer.map(|kept| redact::text_of(&kept.body)).unwrap_or_default();
         return Shown { signal: fault.signal, status: Some(status), said };
     }
-    let end = match commit(answer, false, limit).await {
+    let end = match commit(hit.answer, false, limit).await {
         Ok(_) => End::Status(status),
         Err(end) => end,
     };

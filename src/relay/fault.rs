@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use policy::change::Refusal;
 use policy::hint;
 use policy::time::Millis;
 use policy::verdict::{End, Signal};
 
 use crate::formats::redact;
-use crate::upstream::{Answer, AnswerBody, Endpoint, HeaderMap};
+use crate::settings::Secret;
+use crate::upstream::{Answer, AnswerBody, HeaderMap};
 
 /// Most that is read of an error's body.
 const LONGEST: usize = 256 * 1024;
@@ -26,6 +28,8 @@ const LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Fault {
     pub(super) signal: Signal,
     pub(super) answer: Option<Kept>,
+    /// Nothing was sent: it is no failure of the target, and this is why.
+    pub(super) refusal: Option<Refusal>,
 }
 
 /// A failed answer, kept in case it is the last word.
@@ -38,21 +42,26 @@ pub(super) struct Kept {
 impl Fault {
     /// Nobody answered.
     pub(super) fn of(end: End) -> Self {
-        Self { signal: Signal::new(end, None), answer: None }
+        Self { signal: Signal::new(end, None), answer: None, refusal: None }
     }
 
-    /// An answer with another status than success.
-    pub(super) async fn read(answer: Answer, endpoint: &Endpoint, now: Millis) -> Self {
+    /// Nothing can be sent before an instant.
+    pub(super) fn refused(refusal: Refusal) -> Self {
+        Self { refusal: Some(refusal), ..Self::of(End::Local) }
+    }
+
+    /// An answer with another status than success, to a request that carried `secret`.
+    pub(super) async fn read(answer: Answer, secret: Option<&Secret>, now: Millis) -> Self {
         let Answer { status, mut headers, body } = answer;
         let mut body = read(body).await;
-        if let Some(secret) = &endpoint.credential {
+        if let Some(secret) = secret {
             body = redact::without(body, secret.expose());
             headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
         }
         let text = text(&headers, &body);
         let hint = hint::find(|name| headers.get(name).map(|value| value.as_bytes()), &text, status, now);
         let signal = Signal { end: End::Status(status), hint, headers: words(&headers), text };
-        Self { signal, answer: Some(Kept { status, headers, body }) }
+        Self { signal, answer: Some(Kept { status, headers, body }), refusal: None }
     }
 }
 

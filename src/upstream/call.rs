@@ -14,12 +14,13 @@ use actix_http::error::ParseError;
 use arc_swap::ArcSwap;
 use awc::error::{ConnectError, PayloadError, SendRequestError};
 use awc::http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
+    ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
 };
-use awc::http::{Method, Version};
+use awc::http::{Method, Uri, Version};
 use bytes::Bytes;
 use futures_util::Stream;
 use policy::verdict::Transport;
+use serde::Serialize;
 
 use super::connector::{ClientSettings, DIALLED, client};
 use super::endpoint::{Endpoint, Route};
@@ -38,6 +39,8 @@ pub struct Call<'a> {
     pub route: Route,
     /// The client's headers that pass.
     pub headers: &'a [(HeaderName, HeaderValue)],
+    /// The credential, where it is not one of the endpoint's headers.
+    pub credential: Option<&'a (HeaderName, HeaderValue)>,
     /// The body in parts.
     pub body: &'a [Bytes],
 }
@@ -51,12 +54,13 @@ pub enum Dialled {
     SendInterrupted,
 }
 
-/// The clients of one worker, one pair for each connect limit.
+/// The clients of one worker, one pair for each connect limit. A clone is the same one.
+#[derive(Clone)]
 pub struct Dialler {
     settings: Arc<ArcSwap<ClientSettings>>,
-    made: RefCell<Made>,
+    made: Rc<RefCell<Made>>,
     /// Local addresses by the host that was dialled.
-    egress: RefCell<HashMap<Box<str>, Arc<str>>>,
+    egress: Rc<RefCell<HashMap<Box<str>, Arc<str>>>>,
 }
 
 /// Clients made with the settings of one moment.
@@ -74,7 +78,7 @@ impl Dialler {
     /// Clients made as needed.
     pub fn new(settings: Arc<ArcSwap<ClientSettings>>) -> Self {
         let made = Made { with: settings.load_full(), clients: HashMap::new() };
-        Self { settings, made: RefCell::new(made), egress: RefCell::default() }
+        Self { settings, made: Rc::new(RefCell::new(made)), egress: Rc::default() }
     }
 
     fn pair(&self, connect_timeout: Duration) -> Rc<Pair> {
@@ -125,6 +129,19 @@ impl Dialler {
         }
     }
 
+    /// Posts a form, once, on a connection of its own: what may not be done twice is never sent
+    /// again, and no pooled connection can swallow it.
+    pub(super) async fn post_form(&self, address: &Uri, form: &impl Serialize) -> Result<Answer, Dialled> {
+        let pair = self.pair(self.settings.load().connect_timeout);
+        let request = pair.fresh.post(address.clone()).no_decompress();
+        let request = request.insert_header((ACCEPT, "application/json")).send_form(form);
+        let (answer, _) = match request.await {
+            Ok(response) => Answer::new(response),
+            Err(error) => return Err(classify(&error, &Progress::default())),
+        };
+        answer.map_err(Dialled::Failed)
+    }
+
     /// Closes what the pool holds. The client gives a connection back as soon as it has read a head
     /// that it takes for the whole answer; if more is to come there, the next request would read it
     /// as its own answer.
@@ -150,7 +167,7 @@ type Received = (Result<Answer, Transport>, Afterwards);
 async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<(Received, Opened), (Dialled, Opened)> {
     let mut request = client.request(Method::POST, call.endpoint.address(call.route).clone()).no_decompress();
     let headers = request.headers_mut();
-    for (name, value) in call.headers.iter().chain(&call.endpoint.headers) {
+    for (name, value) in call.headers.iter().chain(&call.endpoint.headers).chain(call.credential) {
         headers.insert(name.clone(), value.clone());
     }
     let total = call.body.iter().map(Bytes::len).sum();

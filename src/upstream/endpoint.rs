@@ -8,6 +8,7 @@ use awc::http::Uri;
 use awc::http::header::{HeaderName, HeaderValue};
 use policy::catalogue::Dialect;
 
+use super::oauth::Session;
 use crate::settings::Secret;
 
 /// An inference route of a provider.
@@ -60,6 +61,8 @@ pub struct Endpoint {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// What must never be shown: redacted from answers of the upstream.
     pub credential: Option<Secret>,
+    /// Gives the credential of an OAuth connection, which changes while it is in use.
+    pub session: Option<Arc<Session>>,
     /// Limit of a new connection.
     pub connect_timeout: Duration,
     /// Limit until the first byte of a non-streamed answer.

@@ -218,7 +218,8 @@ impl Timetable {
     pub fn sweep_due(&self, now: Millis) -> bool {
         match self.expired {
             Some(expired) => expired.is_due(now),
-            None => self.need(now) != Need::Nothing,
+            // What is needed is renewed on use; nobody waits for an idle connection.
+            None => self.need(now) != Need::Nothing && now >= self.early_from,
         }
     }
 

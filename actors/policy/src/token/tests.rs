@@ -107,6 +107,15 @@ fn core_3_9_7_a_failed_early_refresh_leaves_the_token_in_use_until_its_end() {
 }
 
 #[test]
+fn core_3_9_7_a_sweep_keeps_to_the_long_schedule_also_past_the_end() {
+    let mut table = Timetable::configured(Some(T0));
+    assert!(table.sweep_due(T0));
+    fail(&mut table, T0);
+    assert_eq!(table.need(T0 + MINUTE), Need::Now, "on use it is not waited for");
+    assert_eq!((table.sweep_due(T0 + 5 * MINUTE - 1), table.sweep_due(T0 + 5 * MINUTE)), (false, true));
+}
+
+#[test]
 fn fc_038_a_needed_refresh_is_tried_again_after_a_short_flat_wait() {
     for (unit, wait) in [(0.0, 4_000), (0.5, 5_000), (1.0, 6_000)] {
         let mut table = Timetable::configured(Some(T0));

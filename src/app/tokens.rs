@@ -1,0 +1,217 @@
+//! The sessions of OAuth connections: made from settings and from what is stored, kept over
+//! reloads, swept in the background.
+//!
+//! The config says where tokens began; the store has what they have become since, as long as
+//! the config says the same. A session outlives a reload, and also its connection: tokens that
+//! were rotated are found again when the connection comes back.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actors::clock::Clock;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use policy::ids::{Class, ConnectionId};
+use policy::token::{RefreshOutcome, Timetable, TokenView};
+
+use super::plans::{fingerprint, token_header};
+use crate::settings::{Connection, OauthClient, OauthTokens, Provider, Secret, Settings};
+use crate::storage::{Closed, SaveTokens, Store, StoredTokens, Vault};
+use crate::upstream::Dialler;
+use crate::upstream::oauth::{Client, Desk, Identity, Keeper, Kept, Session, Tokens};
+
+/// How often is looked for what is due. Nothing is right or wrong because of it.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// Sessions by connection.
+pub type Sessions = HashMap<ConnectionId, Arc<Session>>;
+
+/// Hears how each refresh ended, to tell the connection's owner.
+pub(super) type Outcomes = Arc<dyn Fn(&ConnectionId, RefreshOutcome) + Send + Sync>;
+
+/// All sessions of the process.
+pub(super) struct TokenRoom {
+    desk: Arc<Desk>,
+    vault: Vault,
+    salt: String,
+    clock: Clock,
+    stored: HashMap<ConnectionId, StoredTokens>,
+    /// All that were ever made, by connection; the newest of each.
+    known: Mutex<Sessions>,
+    /// Those of connections that are configured now.
+    active: ArcSwap<Sessions>,
+}
+
+/// Seals tokens and hands them to the store.
+struct Safe {
+    vault: Vault,
+    store: Arc<ArcSwapOption<actix::Addr<Store>>>,
+}
+
+impl Keeper for Safe {
+    fn keep(&self, identity: &Identity, tokens: &Tokens) -> Kept {
+        let sealed = sealed(&self.vault, identity, tokens);
+        let (store, connection) = (self.store.load_full(), identity.connection.clone());
+        Box::pin(async move {
+            let store = store.ok_or("the store is being replaced")?;
+            let saved = store.send(SaveTokens { connection, tokens: sealed? }).await;
+            saved.unwrap_or_else(|error| Err(error.to_string()))
+        })
+    }
+}
+
+/// What a sealed token is bound to.
+fn record(connection: &ConnectionId, what: &str) -> String {
+    format!("oauth/{connection}/{what}")
+}
+
+fn sealed(vault: &Vault, identity: &Identity, tokens: &Tokens) -> Result<StoredTokens, String> {
+    let seal = |what: &str, secret: &Secret| {
+        let sealed = vault.seal(&record(&identity.connection, what), secret.expose());
+        sealed.map_err(|error| error.to_string())
+    };
+    Ok(StoredTokens {
+        origin: identity.origin.clone(),
+        access: tokens.access.as_ref().map(|access| seal("access", access)).transpose()?,
+        refresh: seal("refresh", &tokens.refresh)?,
+        times: tokens.times,
+    })
+}
+
+fn opened(vault: &Vault, connection: &ConnectionId, stored: &StoredTokens) -> Result<Tokens, Closed> {
+    let open = |what: &str, sealed: &str| vault.open(&record(connection, what), sealed).map(Secret::from);
+    Ok(Tokens {
+        access: stored.access.as_ref().map(|access| open("access", access)).transpose()?,
+        refresh: open("refresh", &stored.refresh)?,
+        times: stored.times,
+    })
+}
+
+impl TokenRoom {
+    /// `stored`: what the store had at start; `outcomes` hears how each refresh ended.
+    pub(super) fn new(
+        clock: Clock,
+        store: Arc<ArcSwapOption<actix::Addr<Store>>>,
+        (vault, salt): (Vault, String),
+        stored: HashMap<ConnectionId, StoredTokens>,
+        outcomes: Outcomes,
+    ) -> Arc<Self> {
+        let safe = Safe { vault: vault.clone(), store };
+        let observer = Arc::new(move |identity: &Identity, outcome| outcomes(&identity.connection, outcome));
+        let desk = Desk::new(move || clock.now(), safe, observer);
+        Arc::new(Self {
+            desk,
+            vault,
+            salt,
+            clock,
+            stored,
+            known: Mutex::default(),
+            active: ArcSwap::default(),
+        })
+    }
+
+    /// Takes over settings; the sessions of the connections that have any.
+    pub(super) fn apply(&self, settings: &Settings) -> Arc<Sessions> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let providers: HashMap<_, _> =
+            settings.providers.iter().map(|provider| (&provider.id, provider)).collect();
+        let active = settings.connections.iter().filter_map(|connection| {
+            let provider = providers.get(&connection.provider)?;
+            let session = self.session(provider, connection, &mut known)?;
+            Some((connection.id.clone(), session))
+        });
+        let active = Arc::new(active.collect::<Sessions>());
+        self.active.store(active.clone());
+        active
+    }
+
+    fn session(
+        &self,
+        provider: &Provider,
+        connection: &Connection,
+        known: &mut Sessions,
+    ) -> Option<Arc<Session>> {
+        let (oauth, tokens, refresh) = renewable(provider, connection)?;
+        let header = token_header(provider);
+        let client = client(oauth)?;
+        let access = tokens.access.as_ref().map_or("", Secret::expose);
+        let origin = fingerprint(&format!("{access}\n{}", refresh.expose()), &self.salt);
+        if let Some(session) = known.get(&connection.id) {
+            if session.identity().origin == origin && session.identity().provider == provider.id {
+                session.configure(client, header);
+                return Some(session.clone());
+            }
+            session.retire();
+        }
+        let identity = Identity { connection: connection.id.clone(), provider: provider.id.clone(), origin };
+        let tokens = self.tokens(&identity, tokens, refresh)?;
+        let session = Session::new(identity, tokens, (client, header), self.desk.clone());
+        known.insert(connection.id.clone(), session.clone());
+        Some(session)
+    }
+
+    /// What is stored, if it descends from what is configured; else that. `None`: what is stored
+    /// cannot be opened. The configured ones are used up then, and using them again would revoke
+    /// the account.
+    fn tokens(&self, identity: &Identity, configured: &OauthTokens, refresh: &Secret) -> Option<Tokens> {
+        let connection = &identity.connection;
+        let stored = self.stored.get(connection).filter(|stored| stored.origin == identity.origin);
+        let Some(stored) = stored else {
+            // A token that is not there is over.
+            let expires_at = if configured.access.is_some() { configured.expires_at } else { Some(0) };
+            let times = Timetable::configured(expires_at);
+            return Some(Tokens { access: configured.access.clone(), refresh: refresh.clone(), times });
+        };
+        match opened(&self.vault, connection, stored) {
+            Ok(tokens) => Some(Tokens { times: tokens.times.restored(self.clock.now()), ..tokens }),
+            Err(error) => {
+                tracing::error!(
+                    %connection, %error,
+                    "the connection cannot be used; bring the store's key back, or log in again"
+                );
+                None
+            }
+        }
+    }
+
+    /// Whether refreshes run: their answers cannot be had again.
+    pub(super) fn flights(&self) -> usize {
+        self.desk.flights()
+    }
+
+    /// All sessions in use, as people see them.
+    pub(super) fn views(&self) -> Vec<TokenView> {
+        let mut views: Vec<_> = self.active.load().values().map(|session| session.view()).collect();
+        views.sort_by(|a, b| a.connection.cmp(&b.connection));
+        views
+    }
+
+    /// Does what is due, again and again.
+    pub(super) async fn sweep(self: Arc<Self>, dialler: Dialler) {
+        let mut ticks = tokio::time::interval(SWEEP);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.active.load().values().for_each(|session| session.sweep(&dialler));
+        }
+    }
+}
+
+/// Its tokens can be renewed: by whom, and with what.
+pub(super) fn renewable<'a>(
+    provider: &'a Provider,
+    connection: &'a Connection,
+) -> Option<(&'a OauthClient, &'a OauthTokens, &'a Secret)> {
+    let oauth = provider.oauth.as_ref().filter(|_| provider.class == Class::Oauth)?;
+    let tokens = connection.tokens.as_ref()?;
+    Some((oauth, tokens, tokens.refresh.as_ref()?))
+}
+
+fn client(oauth: &OauthClient) -> Option<Client> {
+    Some(Client {
+        token_url: oauth.token_url.parse().ok()?,
+        client_id: oauth.client_id.clone(),
+        client_secret: oauth.client_secret.clone(),
+        scope: oauth.scopes.join(" "),
+    })
+}

@@ -152,7 +152,9 @@ impl<'a> Run<'a> {
                 return self.attempts.refused(index, refusal);
             }
         };
-        let failed = Failed { target: index, failure: failure.clone(), answered: fault.answer.is_some() };
+        // A dead refresh token is a 401 that nobody needs to be asked for.
+        let answered = matches!(fault.signal.end, End::Status(_));
+        let failed = Failed { target: index, failure: failure.clone(), answered };
         self.kept.push(fault.answer);
         let probe = permit.is_probe();
         let next = {

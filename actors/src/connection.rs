@@ -4,6 +4,7 @@
 //! outcome means to the provider or to one model is passed on from here.
 
 pub(crate) mod first;
+mod orders;
 mod outcome;
 
 use std::sync::Arc;
@@ -29,7 +30,8 @@ use crate::provider::{Leave, ProviderShared};
 use crate::router::family::Lock;
 use crate::watch::{DeathWatch, End, stop_when_heard};
 
-use first::{is_held_by_credential, is_other_credential};
+use first::is_other_credential;
+pub use orders::{CheckFailed, Order};
 
 /// Lockouts of one connection; beyond that the connection rests instead (contract 8, "Models").
 const MOST_LOCKOUTS: u32 = 1000;
@@ -116,20 +118,6 @@ pub struct Abandon {
     trial: Trial,
 }
 
-/// An operator's order (contract 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
-#[rtype(result = "()")]
-pub enum Order {
-    /// Clears rest, level and errors; its locks are removed by the caller.
-    Reset,
-    /// Rests for so many ms.
-    Cool(Millis),
-    /// Takes no new request.
-    Drain,
-    /// Takes requests again.
-    Undrain,
-}
-
 /// Replaces the numbers, keeps the state.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
@@ -158,6 +146,7 @@ opens_letters! { Connection:
     Settle,
     Abandon,
     Order,
+    CheckFailed,
     Configure,
     Describe,
     Leave,
@@ -256,7 +245,7 @@ impl Handler<Acquire> for Connection {
         if self.shared.leaving.load(Ordering::SeqCst) {
             return Err(Refusal { why: Exclusion::Unavailable, retry_at: None });
         }
-        if self.draining {
+        if self.draining && self.cooldown.view().terminal.is_none() {
             return Err(Refusal { why: Exclusion::Draining, retry_at: None });
         }
         let now = self.links.clock.now();
@@ -297,46 +286,19 @@ impl Handler<Abandon> for Connection {
     }
 }
 
-impl Handler<Order> for Connection {
-    type Result = ();
-
-    fn handle(&mut self, order: Order, _: &mut Self::Context) {
-        let now = self.links.clock.now();
-        match order {
-            Order::Reset => {
-                let change = self.cooldown.clear(now);
-                self.pass_on(change);
-                self.change_retry(RetryEntry::clear, now);
-            }
-            Order::Cool(for_ms) => {
-                let change = self.cooldown.cool(for_ms, now);
-                self.pass_on([change]);
-            }
-            Order::Drain if !self.draining => {
-                self.draining = true;
-                self.note("ready", "draining", "operator", now);
-            }
-            Order::Undrain if self.draining => {
-                self.draining = false;
-                self.note("draining", "ready", "operator", now);
-            }
-            Order::Drain | Order::Undrain => {}
-        }
-    }
-}
-
 impl Handler<Configure> for Connection {
     type Result = ();
 
     fn handle(&mut self, Configure(numbers): Configure, ctx: &mut Self::Context) {
         self.shared.leaving.store(false, Ordering::SeqCst);
         self.shared.slots.set_cap(numbers.max_concurrent);
-        let changed = is_other_credential(&self.numbers.fingerprint, &numbers.fingerprint);
         let now = self.links.clock.now();
-        if changed && is_held_by_credential(&self.cooldown) {
-            let change = self.cooldown.clear(now);
+        if is_other_credential(&self.numbers.fingerprint, &numbers.fingerprint) {
+            let change = self.cooldown.credential_changed(now);
+            if change.is_some() {
+                self.change_retry(RetryEntry::clear, now);
+            }
             self.pass_on(change);
-            self.change_retry(RetryEntry::clear, now);
         }
         self.cooldown.configure(numbers.cooldown);
         self.change_retry(|entry| entry.configure(numbers.retry), now);

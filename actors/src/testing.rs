@@ -283,8 +283,12 @@ impl World {
     }
 
     /// Ends a request for `model` as relay does: settled, given back, bad news awaited.
-    pub async fn settle(&self, mut permit: Permit, model: &str, end: End) {
-        let verdict = verdict(end);
+    pub async fn settle(&self, permit: Permit, model: &str, end: End) {
+        self.conclude(permit, model, verdict(end)).await;
+    }
+
+    /// The same with a verdict that is at hand.
+    pub async fn conclude(&self, mut permit: Permit, model: &str, verdict: Verdict) {
         permit.settle(verdict.clone(), true, model.contains('/'));
         match verdict {
             Verdict::Failure(failure) => permit.close(&self.owners, &failure).await,

@@ -16,6 +16,9 @@ pub(super) enum Refusal {
     /// An owner did not answer.
     #[error("the actor is being replaced or overloaded; try again")]
     Unavailable,
+    /// The connection is banned, expired or out of credit: no cooldown is written to it.
+    #[error("connection `{0}` is {1}; a reset, a passing test or another credential clears it")]
+    Terminal(String, &'static str),
     /// A body or field that is not what it must be.
     #[error("{0}: {1}")]
     Invalid(String, String),
@@ -34,6 +37,7 @@ impl ResponseError for Refusal {
             Self::Unauthorised => StatusCode::UNAUTHORIZED,
             Self::NotFound(..) => StatusCode::NOT_FOUND,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Terminal(..) => StatusCode::CONFLICT,
             Self::Invalid(..) => StatusCode::BAD_REQUEST,
         }
     }
@@ -43,6 +47,7 @@ impl ResponseError for Refusal {
             Self::Unauthorised => "unauthorized",
             Self::NotFound(..) => "not_found",
             Self::Unavailable => "service_unavailable",
+            Self::Terminal(..) => "terminal_state",
             Self::Invalid(..) => "invalid_request",
         };
         let mut error = json!({"message": self.to_string(), "code": code});

@@ -140,7 +140,10 @@ async fn tell_connection(
             ConnectionOrder::Reset
         }
         "cool" => match order.for_ms {
-            Some(for_ms) => ConnectionOrder::Cool(for_ms),
+            Some(for_ms) => {
+                refuse_terminal(admin, shared).await?;
+                ConnectionOrder::Cool(for_ms)
+            }
             None => return Err(Refusal::invalid("for", "must say how long, like \"30s\"")),
         },
         "drain" => ConnectionOrder::Drain,
@@ -159,6 +162,15 @@ async fn tell_connection(
     shared.mailbox.post(what);
     let _ = shared.mailbox.ask(Barrier).await;
     Ok(Some(()))
+}
+
+/// A terminal connection takes no cooldown (contract 8).
+async fn refuse_terminal(admin: &Admin, shared: &ConnectionShared) -> Result<(), Refusal> {
+    let _ = shared.mailbox.ask(Barrier).await;
+    admin.settle_board().await;
+    let board = admin.owners.router.board.load();
+    let terminal = board.connections.get(&shared.id).and_then(|view| view.cooldown.terminal);
+    terminal.map_or(Ok(()), |terminal| Err(Refusal::Terminal(shared.id.to_string(), terminal.state.as_str())))
 }
 
 async fn tell_lockout(admin: &Admin, shared: &Arc<LockoutShared>, order: &Order) -> Option<()> {

@@ -21,16 +21,7 @@ pub(super) fn instant(at: Option<Millis>) -> Value {
 
 /// The state of a connection in one word.
 pub(super) fn connection_state(view: Option<&ConnectionView>, now: Millis) -> &'static str {
-    let Some(view) = view else { return "ready" };
-    if !view.usable {
-        "inactive"
-    } else if view.draining {
-        "draining"
-    } else if view.cooldown.cooling_until(now).is_some() {
-        "cooling"
-    } else {
-        "ready"
-    }
+    view.map_or("ready", |view| view.label(now))
 }
 
 fn row((kind, id): (&str, &str), gauge: &Gauge, restarts: &AtomicU64, in_flight: u32, state: &str) -> Value {
@@ -106,6 +97,10 @@ pub(super) fn connection(view: &ConnectionView, now: Millis) -> Value {
         "errorCode": error.map(|error| error.status), "lastErrorAt": instant(error.map(|error| error.at)),
         "statedWaitMs": error.and_then(|error| error.hint_ms), "trialDue": cooldown.trial_due,
         "trialUntil": instant(cooldown.trial_until), "draining": view.draining,
+        "terminal": cooldown.terminal.map(|terminal| json!({
+            "state": terminal.state, "at": rfc3339(terminal.at), "reason": terminal.reason,
+            "retries": terminal.retries, "retriedAt": instant(terminal.retried_at),
+        })),
     })
 }
 

@@ -97,6 +97,7 @@ fn numbers(
         trial_ms: reset_ms,
         rate_limit_delay_ms: resolve_delay(connection.rate_limit_delay_ms, provider_delay, None),
         disable_cooling: connection.disable_cooling,
+        ..CooldownSettings::for_class(class)
     };
     let typed = &settings.resilience.model_lockout;
     let lockout = LockoutSettings {

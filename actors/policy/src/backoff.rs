@@ -1,10 +1,16 @@
 //! Growing waits.
 //!
-//! Two curves are used: the scaled backoff of a connection or a lock, which has a
-//! step limit and a ceiling, and the ladder of 401 and 402, which only has a cap.
-//! Both double, saturate instead of overflowing, and never yield 0 for a base of 0.
+//! Two curves double: the scaled backoff of a connection or a lock, which has a step
+//! limit and a ceiling, and the ladder of 401, which only has a cap. Both saturate instead
+//! of overflowing, and never yield 0 for a base of 0. The third is the list of rests after
+//! refusals.
 
-use crate::time::{Millis, SECOND};
+use crate::time::{DAY, MINUTE, Millis, SECOND};
+
+/// Rests of an account that refuses a request's content, in a row (core 3.8.3).
+const REFUSALS_MS: [Millis; 4] = [5 * MINUTE, 15 * MINUTE, 45 * MINUTE, 60 * MINUTE];
+/// A refusal that is older than this cannot continue a row, ms (core 3.8.2).
+pub const REFUSAL_MEMORY_MS: Millis = DAY;
 
 /// `base_ms × 2^min(step, max_steps)`, at most `ceiling_ms` (core 3.1.5).
 /// A base of 0 is read as one second.
@@ -20,9 +26,20 @@ pub fn ladder(base_ms: Millis, n: u32, cap_ms: Millis) -> Millis {
     scaled(base_ms, n.saturating_sub(1), u32::MAX, cap_ms)
 }
 
+/// The rest after the `n`-th refusal in a row, counted from 1 (core 3.8.3).
+pub fn refusal(n: u32) -> Millis {
+    REFUSALS_MS[(n.saturating_sub(1) as usize).min(REFUSALS_MS.len() - 1)]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ladder, scaled};
+    use super::{ladder, refusal, scaled};
+
+    #[test]
+    fn core_3_8_3_the_rests_after_refusals() {
+        let rests = [0, 1, 2, 3, 4, 5, u32::MAX].map(refusal);
+        assert_eq!(rests, [300_000, 300_000, 900_000, 2_700_000, 3_600_000, 3_600_000, 3_600_000]);
+    }
 
     #[test]
     fn doubles_up_to_the_step_limit_and_the_ceiling() {

@@ -97,11 +97,13 @@ mod tests {
         let window = excluded(Exclusion::ProviderCooldown, Some(700_000), true);
         let quota = excluded(Exclusion::ModelLockout, Some(101_000), false);
         let gone = excluded(Exclusion::Unavailable, None, false);
+        let banned = excluded(Exclusion::Banned, None, false);
+        let unpaid = excluded(Exclusion::CreditsExhausted, None, false);
         let isolated = excluded(Exclusion::Isolated, None, false);
         let full = excluded(Exclusion::MailboxFull, None, false);
         let cap = excluded(Exclusion::ConcurrencyCap, Some(101_000), false);
         let key = excluded(Exclusion::KeyNotAllowed, None, false);
-        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 16] = [
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 19] = [
             ("N", true, vec![&open, &later], Blocked::AllCoolingDown(Some(12_400))),
             ("N, held by an operator", true, vec![&isolated], Blocked::AllCoolingDown(None)),
             ("G", true, vec![&open, &lock], Blocked::SkippedUntil(40_000)),
@@ -114,6 +116,9 @@ mod tests {
             ("9.7 cooldown", false, vec![&gone, &lock], Blocked::ModelCooldown(40_000)),
             ("9.7 quota lock", false, vec![&quota], Blocked::ModelCooldown(1_000)),
             ("9b terminal", false, vec![&gone], Blocked::NoUsableConnection),
+            ("9b all banned", false, vec![&banned, &unpaid], Blocked::NoUsableConnection),
+            ("9b one rests", false, vec![&banned, &lock], Blocked::ModelCooldown(40_000)),
+            ("F, out of credit", true, vec![&unpaid], Blocked::Skipped),
             ("no account", false, vec![], Blocked::NoUsableConnection),
             ("mailbox", true, vec![&open, &full], Blocked::MailboxFull),
             ("gate", false, vec![&lock, &cap], Blocked::ConcurrencyCap),

@@ -25,6 +25,29 @@ pub struct ConnectionView {
     pub usable: bool,
 }
 
+impl ConnectionView {
+    /// Why a request is not admitted at `now`, short of slots; `others`: its plan holds another
+    /// target. What no timer ends comes first.
+    pub fn refusal(&self, others: bool, now: Millis) -> Option<Refusal> {
+        let rest = self.cooldown.refusal(others, now);
+        match rest {
+            Some(refusal) if self.cooldown.terminal.is_some() => Some(refusal),
+            _ if self.draining => Some(Refusal { why: Exclusion::Draining, retry_at: None }),
+            rest => rest,
+        }
+    }
+
+    /// The state in one word, as in `/api/actors` (contract 8).
+    pub fn label(&self, now: Millis) -> &'static str {
+        match self.cooldown.label(now) {
+            _ if !self.usable => "inactive",
+            terminal if self.cooldown.terminal.is_some() => terminal,
+            _ if self.draining => "draining",
+            label => label,
+        }
+    }
+}
+
 /// All owners at one instant.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
@@ -60,10 +83,6 @@ impl Board {
 
     /// What the connection itself says to a request now, short of its slots.
     pub fn connection_refusal(&self, connection: &ConnectionId, now: Millis) -> Option<Refusal> {
-        let view = self.connections.get(connection)?;
-        if view.draining {
-            return Some(Refusal { why: Exclusion::Draining, retry_at: None });
-        }
-        view.cooldown.refusal(false, now)
+        self.connections.get(connection)?.refusal(false, now)
     }
 }

@@ -50,6 +50,12 @@ pub enum Exclusion {
     MailboxFull,
     /// The connection is being drained by an operator.
     Draining,
+    /// The connection's account is disabled (core 3.9).
+    Banned,
+    /// The connection's credential is refused.
+    Expired,
+    /// The connection's account has to be paid.
+    CreditsExhausted,
     /// No usable connection: none configured, inactive, or without a credential.
     Unavailable,
     /// The provider does not list the model.
@@ -73,6 +79,9 @@ impl Exclusion {
             Self::ConcurrencyCap => "concurrency_cap",
             Self::MailboxFull => "mailbox_full",
             Self::Draining => "draining",
+            Self::Banned => "banned",
+            Self::Expired => "expired",
+            Self::CreditsExhausted => "credits_exhausted",
             Self::Unavailable => "unavailable",
             Self::ModelNotInCatalog => "model_not_in_catalog",
             Self::FormatNotSupported => "format_not_supported",

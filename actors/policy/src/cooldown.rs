@@ -10,16 +10,18 @@
 mod episode;
 mod settings;
 mod snapshot;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod view;
 
 use crate::change::{Change, Refusal};
 use crate::time::Millis;
-use crate::verdict::{BreakerMark, Verdict};
+use crate::verdict::{BreakerMark, Failure, Verdict};
 
 pub use settings::{CooldownSettings, resolve_delay};
 pub use snapshot::CooldownSnapshot;
+pub use terminal::{EXPIRED_RETRY_MAX, Terminal, TerminalState};
 pub use view::{CooldownView, LastError};
 
 /// What an admitted request carries.
@@ -65,6 +67,10 @@ impl Cooldown {
             state.episode_at = Some(now);
         }
         state.failed_at = state.failed_at.map(|at| at.min(now));
+        if let Some(terminal) = &mut state.terminal {
+            terminal.at = terminal.at.min(now);
+            terminal.retried_at = terminal.retried_at.map(|at| at.min(now));
+        }
         state.generation = state.generation.wrapping_add(1);
         Self { settings, state, trial: None }
     }
@@ -90,6 +96,7 @@ impl Cooldown {
             cooled_for_ms: self.state.cooled_for_ms,
             ended_at: self.state.ended_at,
             last_error: self.state.last_error,
+            terminal: self.state.terminal,
         }
     }
 
@@ -123,8 +130,8 @@ impl Cooldown {
     }
 
     /// Takes the verdict of one admitted request that was dispatched at `sent_at`; `None`
-    /// when nothing changed. In the order of core 3.7; P3 and F5 (a terminal connection takes
-    /// no write) arrive with the terminal states.
+    /// when nothing changed. In the order of core 3.7: a terminal connection takes no write
+    /// (P3, F5), a verdict that proves a terminal state is written even during a cooldown (P5).
     pub fn record(
         &mut self,
         trial: Trial,
@@ -145,6 +152,16 @@ impl Cooldown {
         };
         let why = why.or(judged)?;
         Some(self.changed(from, why, now))
+    }
+
+    /// Takes the failure of a check, not of a request: it is told, nobody rests (core P8). `None`
+    /// on a terminal connection (P3).
+    pub fn record_check(&mut self, failure: &Failure, now: Millis) -> Option<Change> {
+        if self.state.terminal.is_some() {
+            return None;
+        }
+        self.note(failure, now);
+        Some(self.changed(self.view().label(now), "check-failed", now))
     }
 
     /// Admitted or sent after the last cooling failure, so it knows better.
@@ -170,18 +187,31 @@ impl Cooldown {
 
 impl Cooldown {
     /// An operator's cooldown: like any other it never shortens one (decision 3), and the
-    /// level stays.
-    pub fn cool(&mut self, for_ms: Millis, now: Millis) -> Change {
+    /// level stays. `None` on a terminal connection (core 8.5).
+    pub fn cool(&mut self, for_ms: Millis, now: Millis) -> Option<Change> {
+        if self.state.terminal.is_some() {
+            return None;
+        }
         let from = self.view().label(now);
         if self.cooling_until(now).is_none() {
             self.begin_episode(self.state.level, now);
         }
         self.extend(now.saturating_add(for_ms), now);
         self.failed(now);
-        self.changed(from, "manual-cool", now)
+        Some(self.changed(from, "manual-cool", now))
     }
 
-    /// An operator's reset: what a success clears (core 5.7.4); `None` if there is nothing.
+    /// The cooldown manager's order: what a success clears, on a connection that is not terminal
+    /// (core 5.7.4); `None` if there is nothing.
+    pub fn lift(&mut self, now: Millis) -> Option<Change> {
+        if self.state.terminal.is_some() {
+            return None;
+        }
+        self.clear(now)
+    }
+
+    /// An operator's reset: what a success clears, and a terminal state (contract 4); `None` if
+    /// there is nothing.
     pub fn clear(&mut self, now: Millis) -> Option<Change> {
         if self.view().is_clean() {
             return None;

@@ -53,7 +53,11 @@ fn kind() -> impl Strategy<Value = Kind> {
 
 /// A refusal always says when to come back, except when only an operator can help.
 fn check_refusal(refusal: &Refusal, now: Millis) -> Checked {
-    prop_assert_eq!(refusal.retry_at.is_none(), refusal.why == Exclusion::Isolated);
+    let for_ever = matches!(
+        refusal.why,
+        Exclusion::Isolated | Exclusion::Banned | Exclusion::Expired | Exclusion::CreditsExhausted
+    );
+    prop_assert_eq!(refusal.retry_at.is_none(), for_ever);
     prop_assert!(refusal.retry_at.is_none_or(|at| at > now));
     Ok(())
 }

@@ -5,7 +5,6 @@
 use policy::board::ConnectionView;
 use policy::cooldown::Cooldown;
 use policy::time::Millis;
-use policy::verdict::Reason;
 use policy::window::WindowView;
 
 use crate::blueprint::ConnectionNumbers;
@@ -19,8 +18,8 @@ pub(super) fn cooldown(
 ) -> Cooldown {
     let Some(stored) = stored else { return Cooldown::new(numbers.cooldown) };
     let mut cooldown = Cooldown::restore(stored.cooldown.clone(), numbers.cooldown, now);
-    if is_other_credential(&stored.fingerprint, &numbers.fingerprint) && is_held_by_credential(&cooldown) {
-        cooldown.clear(now);
+    if is_other_credential(&stored.fingerprint, &numbers.fingerprint) {
+        cooldown.credential_changed(now);
     }
     cooldown
 }
@@ -42,10 +41,4 @@ pub(crate) fn view(
 /// Decision 3c; an empty fingerprint is an unknown one.
 pub(super) fn is_other_credential(before: &str, after: &str) -> bool {
     !before.is_empty() && before != after
-}
-
-/// What keeps it resting is about its credential: another one may be better.
-pub(super) fn is_held_by_credential(cooldown: &Cooldown) -> bool {
-    let error = cooldown.view().last_error;
-    error.is_some_and(|error| matches!(error.reason, Reason::AuthError | Reason::QuotaExhausted))
 }

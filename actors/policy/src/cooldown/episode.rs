@@ -3,16 +3,17 @@
 
 use super::{Cooldown, LastError};
 use crate::backoff;
-use crate::time::{MINUTE, Millis};
+use crate::time::{MINUTE, Millis, SECOND};
 use crate::verdict::{CooldownRule, Failure, Level, Reason};
 
-/// Cap of the 401 and 402 ladder, ms (core P13).
+/// Cap of the 401 ladder, ms (core P13).
 const LADDER_CAP_MS: Millis = 2 * MINUTE;
 /// How long after its cooldown's end a 401 streak is remembered, ms (core P13).
 const STREAK_MEMORY_MS: Millis = 2 * MINUTE;
 
-/// First step of the refusals' ladder, ms (core 3.8.3).
-const FIRST_REFUSAL_MS: Millis = 5 * MINUTE;
+/// Rest of an account that is healthy but busy and does not say for how long, ms
+/// (core 3.2.1, `CONCURRENCY_LIMIT_COOLDOWN_MS`).
+const BUSY_MS: Millis = SECOND;
 
 /// How long a failure cools, and from when (decision 3).
 enum Wait {
@@ -31,17 +32,25 @@ impl Cooldown {
         sent_at: Millis,
         now: Millis,
     ) -> Option<&'static str> {
+        if self.state.terminal.is_some() {
+            return None;
+        }
+        if let Some(state) = self.proven(failure, sent_at) {
+            self.end(state, failure, now);
+            return Some(failure.reason.as_str());
+        }
         let ladder = match failure.cooldown {
             CooldownRule::Nothing => return None,
-            CooldownRule::Record | CooldownRule::Stall => {
+            CooldownRule::Record => {
                 self.note(failure, now);
                 return Some(failure.reason.as_str());
             }
-            CooldownRule::Scaled
-            | CooldownRule::Base
-            | CooldownRule::Exact { .. }
-            | CooldownRule::Rejected => false,
+            CooldownRule::Stall if !self.settings.stall_cools => {
+                self.note(failure, now);
+                return Some(failure.reason.as_str());
+            }
             CooldownRule::Ladder => true,
+            _ => false,
         };
         let streak = self.state.streak;
         if ladder {
@@ -56,6 +65,7 @@ impl Cooldown {
         if ladder {
             self.state.streak_until = self.cooling_until(now).unwrap_or(now);
         }
+        self.await_confirmation(failure, now);
         self.failed(now);
         (moved || streak != self.state.streak).then(|| failure.reason.as_str())
     }
@@ -64,6 +74,9 @@ impl Cooldown {
     /// sent before the last failure belongs to its burst and repeats its step (core 8.3).
     fn start_episode(&mut self, failure: &Failure, newer: bool, now: Millis) {
         let step = if newer { self.state.level } else { self.state.episode_step };
+        if failure.cooldown == CooldownRule::Rejected && (newer || self.state.refusals == 0) {
+            self.count_refusal(now);
+        }
         let (wait, level) = self.wait_of(failure, step);
         self.note(failure, now);
         self.state.level = match level {
@@ -99,13 +112,19 @@ impl Cooldown {
         match failure.cooldown {
             CooldownRule::Exact { ms, level, stated: true } => return (Wait::Stated(ms), level),
             CooldownRule::Exact { ms, level, stated: false } => return (Wait::Computed(ms), level),
-            CooldownRule::Rejected => return (Wait::Computed(FIRST_REFUSAL_MS), Level::Keeps),
+            CooldownRule::Rejected => {
+                return (Wait::Computed(backoff::refusal(self.state.refusals)), Level::Keeps);
+            }
             _ => {}
         }
-        let base = failure.cooldown == CooldownRule::Base;
+        let busy = failure.reason == Reason::ConcurrencyLimited;
+        let keeps = busy || failure.cooldown == CooldownRule::Base;
         if let Some(hint) = failure.hint.filter(|_| numbers.use_hints) {
-            let level = if base { Level::Keeps } else { Level::Zero };
+            let level = if keeps { Level::Keeps } else { Level::Zero };
             return (Wait::Stated(hint.wait_ms), level);
+        }
+        if busy {
+            return (Wait::Computed(BUSY_MS), Level::Keeps);
         }
         match (failure.cooldown, numbers.rate_limit_delay_ms) {
             (CooldownRule::Base, _) => (Wait::Computed(scaled(0)), Level::Keeps),
@@ -129,6 +148,14 @@ impl Cooldown {
         } else {
             count
         };
+    }
+
+    /// One more refusal in a row, unless the last one is forgotten (core 3.8.2). Those that come
+    /// during a rest are the same one.
+    fn count_refusal(&mut self, now: Millis) {
+        let alive = now.saturating_sub(self.state.refused_at) <= backoff::REFUSAL_MEMORY_MS;
+        self.state.refusals = if alive { self.state.refusals.saturating_add(1) } else { 1 };
+        self.state.refused_at = now;
     }
 
     pub(super) fn begin_episode(&mut self, step: u32, now: Millis) {
@@ -155,7 +182,7 @@ impl Cooldown {
         self.advance();
     }
 
-    fn note(&mut self, failure: &Failure, now: Millis) {
+    pub(super) fn note(&mut self, failure: &Failure, now: Millis) {
         self.state.last_error = Some(LastError {
             reason: failure.reason,
             status: failure.status,

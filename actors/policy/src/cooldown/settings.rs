@@ -24,6 +24,8 @@ pub struct CooldownSettings {
     pub rate_limit_delay_ms: Option<Millis>,
     /// Failures are recorded but cool nothing (core 3.7.1).
     pub disable_cooling: bool,
+    /// A content stall cools like any other failure (`streamStallCooldown.enabled`, core P4).
+    pub stall_cools: bool,
 }
 
 impl CooldownSettings {
@@ -41,6 +43,7 @@ impl CooldownSettings {
             trial_ms: BreakerSettings::for_class(class).reset_ms,
             rate_limit_delay_ms: None,
             disable_cooling: false,
+            stall_cools: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::LastError;
+use super::{LastError, Terminal};
 use crate::time::Millis;
 
 /// The stored part of a cooldown. Instants are epoch ms.
@@ -28,10 +28,19 @@ pub struct CooldownSnapshot {
     pub cooled_for_ms: Millis,
     /// When the last cooldown ended, or will end.
     pub ended_at: Option<Millis>,
-    /// 401s and 402s in a row (decision 12a).
+    /// 401s in a row (core P13).
     pub streak: u32,
     /// End of the cooldown of the last of them.
     pub streak_until: Millis,
+    /// A credential was refused once; a refusal of what is sent from then on confirms it
+    /// (decision 12a).
+    pub unconfirmed_until: Option<Millis>,
+    /// Refusals of a request's content in a row (core 3.8, F15).
+    pub refusals: u32,
+    /// When the last of them was reported.
+    pub refused_at: Millis,
+    /// It is out of use.
+    pub terminal: Option<Terminal>,
     /// The last failure since the last success.
     pub last_error: Option<LastError>,
 }

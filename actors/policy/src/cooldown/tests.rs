@@ -2,6 +2,7 @@
 //! the decisions that change them.
 
 mod recording;
+mod terminal;
 
 use super::{Cooldown, CooldownSettings, CooldownSnapshot, resolve_delay};
 use crate::change::{Change, Exclusion, Refusal};
@@ -9,7 +10,7 @@ use crate::hint::from_headers;
 use crate::ids::{Class, ModelId};
 use crate::lockout::{LockReason, LockoutSettings, lock_for};
 use crate::time::Millis;
-use crate::verdict::{Case, End, Reason, Signal, Verdict, judge};
+use crate::verdict::{Case, CooldownRule, End, Failure, Level, Reason, Signal, Verdict, judge};
 
 use Class::{Apikey, Oauth};
 
@@ -30,6 +31,13 @@ fn plain(status: u16) -> Verdict {
 
 fn hinted(status: u16, seconds: &str) -> Verdict {
     verdict(Apikey, status, &[("retry-after", seconds)], T0)
+}
+
+/// The failure of a status, changed.
+fn failing(status: u16, change: impl FnOnce(&mut Failure)) -> Verdict {
+    let Verdict::Failure(mut failure) = plain(status) else { panic!("{status} is no failure") };
+    change(&mut failure);
+    Verdict::Failure(failure)
 }
 
 fn clean(class: Class) -> Cooldown {
@@ -150,6 +158,33 @@ fn e55_to_e59_the_operators_delay() {
         let verdict = hint.map_or(plain(status), |seconds| hinted(status, seconds));
         send(&mut cooldown, &verdict, T0);
         assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(cooldown_ms), level_after), "{row}");
+    }
+}
+
+#[test]
+fn e29_to_e31_f23_a_busy_account_rests_a_second_and_keeps_its_level() {
+    use CooldownRule::{Base, Exact, Scaled};
+    let exact = Exact { ms: 1_000, level: Level::Keeps, stated: false };
+    // (row, class, hint, level, cooldown): however the verdict words it.
+    let rows = [
+        ("E29", Apikey, None, 4, 1_000),
+        ("E30", Oauth, None, 2, 1_000),
+        ("E31", Apikey, Some("7"), 1, 7_000),
+    ];
+    for (row, class, hint, level, cooldown_ms) in rows {
+        for cooldown_rule in [Scaled, Base, exact] {
+            if hint.is_some() && cooldown_rule == exact {
+                continue;
+            }
+            let Verdict::Failure(mut failure) = hint.map_or(plain(429), |wait| hinted(429, wait)) else {
+                panic!("{row}");
+            };
+            failure.reason = Reason::ConcurrencyLimited;
+            failure.cooldown = cooldown_rule;
+            let mut cooldown = at_level(CooldownSettings::for_class(class), level);
+            send(&mut cooldown, &Verdict::Failure(failure), T0);
+            assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(cooldown_ms), level), "{row}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Terminal;
 use crate::change::{Exclusion, Refusal};
 use crate::time::Millis;
 use crate::verdict::Reason;
@@ -39,12 +40,17 @@ pub struct CooldownView {
     pub ended_at: Option<Millis>,
     /// The last failure since the last success.
     pub last_error: Option<LastError>,
+    /// It is out of use until its credential changes (core 3.9).
+    pub terminal: Option<Terminal>,
 }
 
 impl CooldownView {
     /// Why a request is not admitted at `now`; `others`: its plan holds another target
-    /// (core 3.1.3, decision 3a).
+    /// (core 3.1.3, 3.9.1, decision 3a).
     pub fn refusal(&self, others: bool, now: Millis) -> Option<Refusal> {
+        if let Some(terminal) = self.terminal {
+            return Some(Refusal { why: terminal.state.exclusion(), retry_at: None });
+        }
         let (why, retry_at) = match self.cooling_until(now) {
             Some(until) => (Exclusion::ConnectionCooldown, until),
             None if others && !self.wants_trial(now) => (Exclusion::Recovering, self.trial_until?),
@@ -56,7 +62,7 @@ impl CooldownView {
     /// Nothing is left that a success would clear: it need not be reported (core 3.7.2).
     /// Until a success there is no trial without an `until`.
     pub fn is_clean(&self) -> bool {
-        self.until.is_none() && self.level == 0 && self.last_error.is_none()
+        self.until.is_none() && self.level == 0 && self.last_error.is_none() && self.terminal.is_none()
     }
 
     /// End of the cooldown if it runs at `now`.
@@ -64,11 +70,12 @@ impl CooldownView {
         self.until.filter(|until| now < *until)
     }
 
-    /// `cooling` or `ready`, as in `/api/actors`.
+    /// `banned`, `expired`, `credits_exhausted`, `cooling` or `ready`, as in `/api/actors`.
     pub fn label(&self, now: Millis) -> &'static str {
-        match self.cooling_until(now) {
-            Some(_) => "cooling",
-            None => "ready",
+        match (self.terminal, self.cooling_until(now)) {
+            (Some(terminal), _) => terminal.state.as_str(),
+            (None, Some(_)) => "cooling",
+            (None, None) => "ready",
         }
     }
 

@@ -1,7 +1,7 @@
 //! Rows F of core 3.11: what is recorded, and decisions 3a, 11, 12a.
 
 use super::super::{Cooldown, CooldownSettings, CooldownSnapshot, Trial};
-use super::{T0, at_level, clean, hinted, left, plain, send};
+use super::{T0, at_level, clean, failing, hinted, left, plain, send};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::Class;
 use crate::time::Millis;
@@ -83,17 +83,22 @@ fn f8_disabled_cooling_records_only() {
     assert_eq!(cooldown.view().level, 2, "core 8.3");
 }
 
+/// A 401 that a refreshed token may cure: never terminal (S3).
+fn refreshable() -> Verdict {
+    failing(401, |failure| failure.terminal = None)
+}
+
 #[test]
 fn f12_the_ladder_of_401s() {
     let mut cooldown = clean(Oauth);
     let mut now = T0;
     for cooldown_ms in [5_000, 10_000, 20_000, 40_000, 80_000, 120_000, 120_000] {
-        send(&mut cooldown, &plain(401), now);
+        send(&mut cooldown, &refreshable(), now);
         assert_eq!(left(&cooldown, now), Some(cooldown_ms), "F12");
         now += cooldown_ms;
     }
     send(&mut cooldown, &plain(200), now);
-    send(&mut cooldown, &plain(401), now + 1);
+    send(&mut cooldown, &refreshable(), now + 1);
     assert_eq!(left(&cooldown, now + 1), Some(5_000), "a success ends it");
 }
 
@@ -109,8 +114,8 @@ fn decision_12a_what_makes_a_row_of_401s() {
     for (row, sent, received, cooldown_ms) in rows {
         let mut cooldown = clean(Apikey);
         let trial = cooldown.admit(true, T0).expect("clean");
-        cooldown.record(trial, &plain(402), T0, T0);
-        cooldown.record(trial, &plain(401), T0 + sent, T0 + received);
+        cooldown.record(trial, &refreshable(), T0, T0);
+        cooldown.record(trial, &refreshable(), T0 + sent, T0 + received);
         assert_eq!(left(&cooldown, T0 + received), Some(cooldown_ms), "{row}");
     }
 }
@@ -118,7 +123,7 @@ fn decision_12a_what_makes_a_row_of_401s() {
 #[test]
 fn decision_12a_a_stated_wait_beats_the_ladder() {
     let mut cooldown = clean(Apikey);
-    send(&mut cooldown, &hinted(402, "3600"), T0);
+    send(&mut cooldown, &hinted(401, "3600"), T0);
     assert_eq!((left(&cooldown, T0), cooldown.view().level), (Some(3_600_000), 0), "decision 2");
 }
 
@@ -228,7 +233,7 @@ fn orders_of_an_operator() {
     let mut cooldown = clean(Apikey);
     assert_eq!(cooldown.clear(T0), None, "clean");
     let before = cooldown.admit(true, T0).expect("clean");
-    assert_eq!(cooldown.cool(30_000, T0).to, "cooling");
+    assert_eq!(cooldown.cool(30_000, T0).expect("not terminal").to, "cooling");
     assert_eq!(cooldown.record(before, &plain(200), T0, T0), None, "sent before the order");
     cooldown.cool(5_000, T0 + 1);
     assert_eq!((left(&cooldown, T0 + 1), cooldown.view().level), (Some(29_999), 0), "never shortened");

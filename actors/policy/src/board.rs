@@ -62,12 +62,18 @@ pub struct Board {
 }
 
 impl Board {
-    /// The lock of a model on a connection that ends last, if one is active (core 5.1.5, 5.1.6).
-    pub fn lock(&self, connection: &ConnectionId, model: &ModelId, now: Millis) -> Option<&Arc<LockoutView>> {
+    /// The lock of a provider's model on a connection that ends last, if one is active
+    /// (core 5.1.5, 5.1.6).
+    pub fn lock(
+        &self,
+        connection: &ConnectionId,
+        (provider, model): (&ProviderId, &ModelId),
+        now: Millis,
+    ) -> Option<&Arc<LockoutView>> {
         self.lockouts
             .get(connection)?
             .iter()
-            .filter(|lock| now <= lock.until && lock.key.covers(model))
+            .filter(|lock| lock.is_locked(now) && lock.key.covers(provider, model))
             .max_by_key(|lock| lock.until)
     }
 

@@ -17,7 +17,7 @@ mod view;
 
 use crate::change::{Change, Refusal};
 use crate::time::Millis;
-use crate::verdict::{BreakerMark, Failure, Verdict};
+use crate::verdict::{BreakerMark, Failure, Reason, Verdict};
 
 pub use settings::{CooldownSettings, resolve_delay};
 pub use snapshot::CooldownSnapshot;
@@ -199,6 +199,21 @@ impl Cooldown {
         self.extend(now.saturating_add(for_ms), now);
         self.failed(now);
         Some(self.changed(from, "manual-cool", now))
+    }
+
+    /// Rests as long as a connection that shares its egress, whose quota belongs to the address
+    /// (rules 4.8, 4.9). Terminal, resting or never resting ones are left alone; the level stays.
+    pub fn cool_with(&mut self, reason: Reason, for_ms: Millis, now: Millis) -> Option<Change> {
+        let busy = self.state.terminal.is_some() || self.cooling_until(now).is_some();
+        if busy || self.settings.disable_cooling {
+            return None;
+        }
+        let from = self.view().label(now);
+        self.begin_episode(self.state.level, now);
+        self.extend(now.saturating_add(for_ms), now);
+        self.state.last_error = Some(LastError { reason, status: 429, at: now, hint_ms: None });
+        self.failed(now);
+        Some(self.changed(from, "shared-egress", now))
     }
 
     /// The cooldown manager's order: what a success clears, on a connection that is not terminal

@@ -3,7 +3,11 @@
 //! A lock has an end and a count. The count outlives the end for a while, so that a
 //! model which fails again soon is barred longer; successes halve it, and at zero the
 //! lock is gone before its time. A write never moves the end to an earlier instant.
+//! Failures of one burst cost one step: what was sent before the last counted failure was
+//! reported repeats its step (core 8.3). Refusals of a request's content have a count and a
+//! memory of their own (core 3.8).
 
+mod family;
 mod key;
 mod order;
 mod settings;
@@ -12,12 +16,12 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::backoff;
+use crate::backoff::{self, REFUSAL_MEMORY_MS};
 use crate::change::{Change, Exclusion, Refusal};
 use crate::time::{DAY, Millis, SECOND};
 
 pub use key::{LockKey, LockScope};
-pub use order::{LockOrder, LockReason, is_recorded_only, lock_for};
+pub use order::{LockCase, LockOrder, LockReason, is_recorded_only, lock_for};
 pub use settings::LockoutSettings;
 
 /// The lock of one key on one connection.
@@ -85,6 +89,23 @@ pub struct LockoutSnapshot {
     /// Length of the lock applied last, ms.
     #[serde(default)]
     pub last_cooldown_ms: Millis,
+    /// When the last failure that raised the count was reported.
+    #[serde(default)]
+    pub counted_at: Millis,
+    /// Refusals of a request's content in a row (core 3.8).
+    #[serde(default)]
+    pub refusals: Refusals,
+}
+
+/// A row of refusals. Instants are epoch ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusals {
+    /// How many; 0: none.
+    pub count: u32,
+    /// When the last one that counts was reported.
+    pub at: Millis,
+    /// The last instant at which it bars.
+    pub until: Millis,
 }
 
 // === impl Lockout: making, keeping ===
@@ -102,6 +123,8 @@ impl Lockout {
                 locked_at: 0,
                 last_failure_at: 0,
                 last_cooldown_ms: 0,
+                counted_at: 0,
+                refusals: Refusals::default(),
             },
         }
     }
@@ -127,7 +150,7 @@ impl Lockout {
         LockoutView {
             key: self.state.key.clone(),
             until: self.state.until,
-            failures: self.state.failures,
+            failures: self.count(),
             reason: self.state.reason,
             locked_at: self.state.locked_at,
             last_failure_at: self.state.last_failure_at,
@@ -138,41 +161,73 @@ impl Lockout {
 // === impl Lockout: record, success ===
 
 impl Lockout {
-    /// Takes one failure (core 5.3).
-    pub fn record(&mut self, order: &LockOrder, now: Millis) -> Option<Change> {
+    /// Takes one failure of a request that was sent at `sent_at` (core 5.3); `None` when it
+    /// writes nothing.
+    pub fn record(&mut self, order: &LockOrder, sent_at: Millis, now: Millis) -> Option<Change> {
+        if order.reason == LockReason::RequestRejected {
+            return self.refuse(sent_at, now);
+        }
         let from = self.label(now);
-        let locked = self.is_locked(now);
+        let counts = !order.keep_count && sent_at > self.state.counted_at;
         let inside = self.state.failures > 0 && now <= self.window_end();
-        let failures = match (inside, order.keep_count) {
-            (true, true) => self.state.failures,
-            (true, false) => self.state.failures.saturating_add(1),
+        let failures = match (inside, counts) {
+            (true, true) => self.state.failures.saturating_add(1),
+            (true, false) => self.state.failures,
             (false, _) => 1,
         };
         let length_ms = self.length_ms(order, failures, now);
-        let until = now.saturating_add(length_ms);
-        let state = &mut self.state;
-        // Writing never shortens (core 5.3.6).
-        if !locked || until >= state.until {
-            state.until = until;
-            state.reason = order.reason;
-            state.last_cooldown_ms = length_ms;
+        if self.bar(order.reason, length_ms, now) {
+            self.state.last_cooldown_ms = length_ms;
         }
-        if !locked {
-            state.locked_at = now;
+        self.state.failures = failures;
+        self.state.last_failure_at = now;
+        if counts || !inside {
+            self.state.counted_at = now;
         }
-        state.failures = failures;
-        state.last_failure_at = now;
         Some(self.changed(from, order.reason.as_str(), now))
     }
 
-    /// Takes one success: a direct one removes the lock, a combo's halves the count and
-    /// removes it at zero (core 5.6). `None` if it is gone already.
-    pub fn success(&mut self, direct: bool, now: Millis) -> Option<Change> {
-        let left = if direct { 0 } else { self.state.failures / 2 };
-        if self.state.failures == 0 {
+    /// One refusal is one episode: what comes while it bars, or was sent before it was written,
+    /// is not counted; one that is a day old continues no row (core 3.8.2; F13, F14).
+    fn refuse(&mut self, sent_at: Millis, now: Millis) -> Option<Change> {
+        let last = self.state.refusals;
+        if last.count > 0 && (now <= last.until || sent_at <= last.at) {
             return None;
         }
         let from = self.label(now);
+        let alive = last.count > 0 && now.saturating_sub(last.at) <= REFUSAL_MEMORY_MS;
+        let count = if alive { last.count.saturating_add(1) } else { 1 };
+        let length_ms = backoff::refusal(count);
+        self.state.refusals = Refusals { count, at: now, until: now.saturating_add(length_ms) };
+        self.bar(LockReason::RequestRejected, length_ms, now);
+        Some(self.changed(from, LockReason::RequestRejected.as_str(), now))
+    }
+
+    /// Bars from now on; false if the running lock ends later: writing never shortens (core 5.3.6).
+    fn bar(&mut self, reason: LockReason, length_ms: Millis, now: Millis) -> bool {
+        let locked = self.is_locked(now);
+        if !locked {
+            self.state.locked_at = now;
+        }
+        let until = now.saturating_add(length_ms);
+        if locked && until < self.state.until {
+            return false;
+        }
+        self.state.until = until;
+        self.state.reason = reason;
+        true
+    }
+
+    /// Takes one success: a direct one removes the lock, a combo's halves the count and
+    /// removes it at zero (core 5.6); refusals end with any (core 3.8.2). `None` if it is gone
+    /// already.
+    pub fn success(&mut self, direct: bool, now: Millis) -> Option<Change> {
+        if self.count() == 0 {
+            return None;
+        }
+        let from = self.label(now);
+        let refused = self.state.reason == LockReason::RequestRejected;
+        let left = if direct || refused { 0 } else { self.state.failures / 2 };
         self.leave(left);
         Some(self.changed(from, "recovery", now))
     }
@@ -192,15 +247,28 @@ impl Lockout {
     /// Nothing is left of it: decayed to 0, or neither the lock nor its count is alive
     /// (core 5.3.1, 5.5.2).
     pub fn is_dead(&self, now: Millis) -> bool {
-        self.state.failures == 0 || (!self.is_locked(now) && now > self.window_end())
+        self.count() == 0 || (!self.is_locked(now) && now > self.memory_end())
     }
 
     /// The first instant at which it is dead if nothing more happens.
     pub fn dies_at(&self) -> Millis {
-        if self.state.failures == 0 {
+        if self.count() == 0 {
             return 0;
         }
-        self.state.until.max(self.window_end()).saturating_add(1)
+        self.state.until.max(self.memory_end()).saturating_add(1)
+    }
+
+    /// What people are shown: failures, or refusals in a row.
+    fn count(&self) -> u32 {
+        self.state.failures.max(self.state.refusals.count)
+    }
+
+    /// The last instant at which a failure or a refusal continues its count.
+    fn memory_end(&self) -> Millis {
+        let refusals = self.state.refusals;
+        let failures = if self.state.failures > 0 { self.window_end() } else { 0 };
+        let refused = if refusals.count > 0 { refusals.at.saturating_add(REFUSAL_MEMORY_MS) } else { 0 };
+        failures.max(refused)
     }
 
     /// The last instant at which a failure continues the count (core 5.3.1; M7).
@@ -241,6 +309,7 @@ impl Lockout {
     /// At zero nothing is left of it.
     fn leave(&mut self, failures: u32) {
         self.state.failures = failures;
+        self.state.refusals = Refusals::default();
         if failures == 0 {
             self.state.until = 0;
         }

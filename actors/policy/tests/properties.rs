@@ -30,8 +30,10 @@ const T0: Millis = 1_768_478_400_000;
 
 type Checked = Result<(), TestCaseError>;
 
+/// `PROPTEST_CASES` asks for more than the few that every run has time for.
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(cases), failure_persistence: None, ..ProptestConfig::default() }
 }
 
 fn gap() -> impl Strategy<Value = Millis> {
@@ -366,6 +368,7 @@ proptest! {
 
 #[derive(Clone, Copy, Debug)]
 enum Turn {
-    Fail(LockOrder),
+    /// Of a request that was sent so long ago.
+    Fail(LockOrder, Millis),
     Succeed(bool),
 }

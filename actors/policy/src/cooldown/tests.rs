@@ -7,8 +7,8 @@ mod terminal;
 use super::{Cooldown, CooldownSettings, CooldownSnapshot, resolve_delay};
 use crate::change::{Change, Exclusion, Refusal};
 use crate::hint::from_headers;
-use crate::ids::{Class, ModelId};
-use crate::lockout::{LockReason, LockoutSettings, lock_for};
+use crate::ids::{Class, ModelId, ProviderId};
+use crate::lockout::{LockCase, LockReason, LockoutSettings, lock_for};
 use crate::time::Millis;
 use crate::verdict::{Case, CooldownRule, End, Failure, Level, Reason, Signal, Verdict, judge};
 
@@ -131,8 +131,9 @@ fn e47_a_529_locks_its_model_and_cools_nothing() {
     assert_eq!(send(&mut cooldown, &plain(529), T0), None);
     assert_eq!(cooldown.view(), before);
     let Verdict::Failure(failure) = plain(529) else { panic!("a failure") };
-    let model = ModelId::from("m");
-    let (key, order) = lock_for(&failure, &model, &LockoutSettings::for_class(Apikey)).expect("a lock");
+    let (provider, model) = (ProviderId::from("p"), ModelId::from("m"));
+    let case = LockCase { provider: &provider, model: &model, use_hints: true };
+    let (key, order) = lock_for(&failure, &case, &LockoutSettings::for_class(Apikey)).expect("a lock");
     assert_eq!(key.id(&"c1".into()), "c1:exact:m");
     assert_eq!((order.exact_ms, order.reason), (Some(10_000), LockReason::ModelCapacity));
     assert!(order.keep_count);

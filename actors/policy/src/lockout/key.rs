@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ConnectionId, ModelId};
+use super::family::{family_of, is_exact};
+use crate::ids::{ConnectionId, ModelId, ProviderId};
 
 /// How much a lock bars (core 5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LockScope {
-    /// The quota family of the model, or its base model. Families do not exist yet: the
-    /// model itself.
+    /// The quota family of the model, or its base model: both are named in the same way.
     Family,
     /// This model only.
     Exact,
@@ -33,7 +33,7 @@ impl LockScope {
 pub struct LockKey {
     /// How much.
     pub scope: LockScope,
-    /// Which model; trimmed lower case when the scope is exact.
+    /// Which family or model; trimmed lower case when the scope is exact.
     pub model: ModelId,
 }
 
@@ -43,24 +43,33 @@ impl LockKey {
         Self { scope: LockScope::Exact, model: model.as_str().trim().to_lowercase().into() }
     }
 
-    /// The key of `model`'s quota family, today the model itself.
-    pub fn family(model: &ModelId) -> Self {
+    /// The key of the base model.
+    pub fn base(model: &ModelId) -> Self {
         Self { scope: LockScope::Family, model: model.clone() }
     }
 
+    /// The key of `model`'s quota family; that of the model where there is none (core 5.1.4).
+    pub fn family(provider: &ProviderId, model: &ModelId) -> Self {
+        Self { scope: LockScope::Family, model: family_of(provider.as_str(), model.as_str()).into() }
+    }
+
     /// The key by failing status (core 5.1.2): 429, 403, 402 the family, 404 the base model,
-    /// every other the exact model.
-    pub fn for_status(status: u16, model: &ModelId) -> Self {
+    /// every other the exact model. Some providers always mean the exact one (M18).
+    pub fn for_status(provider: &ProviderId, status: u16, model: &ModelId) -> Self {
         match status {
-            402 | 403 | 404 | 429 => Self::family(model),
+            _ if is_exact(provider.as_str()) => Self::exact(model),
+            402 | 403 | 429 => Self::family(provider, model),
+            404 => Self::base(model),
             _ => Self::exact(model),
         }
     }
 
-    /// Does it bar `model` (core 5.1.5)?
-    pub fn covers(&self, model: &ModelId) -> bool {
+    /// Does it bar `model` of `provider`: as its family, its base or itself (core 5.1.5)?
+    pub fn covers(&self, provider: &ProviderId, model: &ModelId) -> bool {
         match self.scope {
-            LockScope::Family => self.model == *model,
+            LockScope::Family => {
+                self.model == *model || self.model.as_str() == family_of(provider.as_str(), model.as_str())
+            }
             LockScope::Exact => *self == Self::exact(model),
         }
     }
@@ -83,7 +92,7 @@ impl LockKey {
             return None;
         }
         let key = match scope {
-            LockScope::Family => Self::family(&model),
+            LockScope::Family => Self::base(&model),
             LockScope::Exact => Self::exact(&model),
         };
         Some((connection.into(), key))

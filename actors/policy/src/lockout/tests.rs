@@ -1,15 +1,17 @@
-//! Rows M of core 5.8 that need no families, and the ids. M4, M5 and M18 come with the
-//! families.
+//! Rows M of core 5.8 that need no families, and the ids.
+
+mod families;
+mod refusals;
 
 use super::{
-    LockKey, LockOrder, LockReason, LockScope, Lockout, LockoutSettings, LockoutSnapshot, is_recorded_only,
-    lock_for,
+    LockCase, LockKey, LockOrder, LockReason, LockScope, Lockout, LockoutSettings, LockoutSnapshot, Refusals,
+    is_recorded_only, lock_for,
 };
 use crate::change::Exclusion;
 use crate::hint::{Hint, HintSource};
 use crate::ids::{Class, ConnectionId, ModelId};
 use crate::time::Millis;
-use crate::verdict::{Case, End, Failure, Reason, Signal, Transport, Verdict, judge};
+use crate::verdict::{Case, End, Failure, Reason, Signal, TerminalRule, Transport, Verdict, judge};
 
 /// Noon UTC.
 const T0: Millis = 1_768_478_400_000;
@@ -30,8 +32,23 @@ fn status(status: u16) -> Failure {
     failure(End::Status(status), None)
 }
 
+/// The failure of a status that ends no connection's use.
+fn mild(code: u16) -> Failure {
+    Failure { terminal: None, ..status(code) }
+}
+
 fn claim(failure: &Failure, settings: &LockoutSettings) -> Option<(LockKey, LockOrder)> {
-    lock_for(failure, &ModelId::from("GPT-5.6-luna"), settings)
+    claim_at("p", "GPT-5.6-luna", failure, settings)
+}
+
+fn claim_at(
+    provider: &str,
+    model: &str,
+    failure: &Failure,
+    settings: &LockoutSettings,
+) -> Option<(LockKey, LockOrder)> {
+    let case = LockCase { provider: &provider.into(), model: &model.into(), use_hints: true };
+    lock_for(failure, &case, settings)
 }
 
 /// The lock that a failure writes at `now` onto one with a prior count and end.
@@ -45,10 +62,12 @@ fn locked(failure: &Failure, settings: &LockoutSettings, failures: u32, now: Mil
         locked_at: now,
         last_failure_at: now,
         last_cooldown_ms: 0,
+        counted_at: 0,
+        refusals: Refusals::default(),
     };
     let new = || Lockout::new(key, settings.clone());
     let mut lockout = Lockout::restore(snapshot, settings.clone(), now).unwrap_or_else(new);
-    lockout.record(&order, now);
+    lockout.record(&order, now, now);
     lockout
 }
 
@@ -61,15 +80,16 @@ fn m1_m2_an_exact_model_for_two_minutes_then_four() {
     let settings = listed(Class::Oauth);
     let (key, order) = claim(&status(502), &settings).expect("M1");
     assert_eq!(key.id(&"c1".into()), "c1:exact:gpt-5.6-luna", "M1");
-    assert!(key.covers(&" GPT-5.6-Luna ".into()) && !key.covers(&"gpt-5.5".into()), "M1");
+    let p = "p".into();
+    assert!(key.covers(&p, &" GPT-5.6-Luna ".into()) && !key.covers(&p, &"gpt-5.5".into()), "M1");
     let mut lockout = Lockout::new(key, settings);
-    let change = lockout.record(&order, T0).expect("M1");
+    let change = lockout.record(&order, T0, T0).expect("M1");
     assert_eq!(
         (change.from.as_str(), change.to.as_str(), change.why.as_str()),
         ("free", "locked", "server_error")
     );
     assert_eq!((left(&lockout, T0), lockout.view().failures), (120_000, 1), "M1");
-    lockout.record(&order, T0 + 60_000);
+    lockout.record(&order, T0 + 60_000, T0 + 60_000);
     assert_eq!((left(&lockout, T0 + 60_000), lockout.view().failures), (240_000, 2), "M2");
     assert_eq!(lockout.view().locked_at, T0, "without a gap");
     let refusal = lockout.view().refusal(T0 + 300_000).expect("M2");
@@ -90,12 +110,12 @@ fn m6_a_404_bars_the_base_model_with_or_without_the_list() {
     for (settings, want) in
         [(listed(Class::Apikey), 120_000), (LockoutSettings::for_class(Class::Apikey), 3_000)]
     {
-        let (key, order) = lock_for(&status(404), &model, &settings).expect("M6");
+        let (key, order) = claim_at("p", "x", &status(404), &settings).expect("M6");
         assert_eq!(key, LockKey { scope: LockScope::Family, model: model.clone() }, "M6");
-        assert!(key.covers(&model) && !key.covers(&"y".into()), "M6");
+        assert!(key.covers(&"p".into(), &model) && !key.covers(&"p".into(), &"y".into()), "M6");
         assert_eq!(order.reason, LockReason::NotFound, "M6");
         let mut lockout = Lockout::new(key, settings);
-        lockout.record(&order, T0);
+        lockout.record(&order, T0, T0);
         // Core 5.3.3: the list's numbers, else the class's (F18).
         assert_eq!(left(&lockout, T0), want, "M6");
     }
@@ -111,7 +131,7 @@ fn m7_the_count_outlives_the_lock_by_the_reset_time() {
         let restored = Lockout::restore(lockout.snapshot(), settings.clone(), T0 + gap);
         assert_eq!(restored.is_some(), alive, "decision 11");
         let (_, order) = claim(&status(502), &settings).expect("a lock");
-        lockout.record(&order, T0 + gap);
+        lockout.record(&order, T0 + gap, T0 + gap);
         assert_eq!(lockout.view().failures, count, "M7 after {gap}");
     }
 }
@@ -149,10 +169,10 @@ fn m13_writing_never_shortens() {
     let settings = listed(Class::Apikey);
     let (key, order) = claim(&status(502), &settings).expect("a lock");
     let mut lockout = Lockout::new(key, settings);
-    lockout.record(&LockOrder { exact_ms: Some(900_000), reason: LockReason::Credits, ..order }, T0);
-    lockout.record(&order, T0 + 1);
+    lockout.record(&LockOrder { exact_ms: Some(900_000), reason: LockReason::Credits, ..order }, T0, T0);
+    lockout.record(&order, T0 + 1, T0 + 1);
     assert_eq!(lockout.view().until, T0 + 900_000);
-    lockout.record(&LockOrder { exact_ms: Some(120_000), ..order }, T0 + 2);
+    lockout.record(&LockOrder { exact_ms: Some(120_000), ..order }, T0 + 2, T0 + 2);
     let view = lockout.view();
     assert_eq!((view.until, view.failures), (T0 + 900_000, 3), "M13");
     assert_eq!((view.reason, view.last_failure_at), (LockReason::Credits, T0 + 2), "M13");
@@ -211,16 +231,19 @@ fn m17_m20_f16_a_quota_per_model_locks_the_model() {
         ("P14", 403, LockReason::Forbidden),
         ("P12", 503, LockReason::ServerError),
     ] {
-        let (key, order) = claim(&status(code), &gateway).expect(row);
+        let (key, order) = claim(&mild(code), &gateway).expect(row);
         assert_eq!(order.reason, reason, "{row}");
         let mut lockout = Lockout::new(key, gateway.clone());
-        lockout.record(&order, T0);
+        lockout.record(&order, T0, T0);
         assert_eq!(left(&lockout, T0), 3_000, "{row}");
     }
     assert_eq!(claim(&status(500), &gateway), None, "M20");
     assert!(is_recorded_only(&status(500), &gateway), "M20");
     assert!(!is_recorded_only(&status(503), &gateway));
-    assert_eq!(claim(&status(401), &gateway), None, "a refused key is the account's affair");
+    assert_eq!(claim(&mild(401), &gateway), None, "a refused key is the account's affair");
+    let refused = Failure { terminal: Some(TerminalRule::ExpiredIfConfirmed), ..status(401) };
+    let greedy = LockoutSettings { error_codes: vec![401], enabled: true, ..gateway };
+    assert_eq!(claim(&refused, &greedy), None, "also where the list has it");
 }
 
 #[test]
@@ -234,10 +257,10 @@ fn decision_12c_a_529_bars_ten_seconds_and_keeps_the_count() {
     let settings = LockoutSettings::for_class(Class::Apikey);
     let mut lockout = locked(&status(529), &settings, 0, T0);
     let (_, order) = claim(&status(529), &settings).expect("a lock");
-    lockout.record(&order, T0 + 4_000);
+    lockout.record(&order, T0 + 4_000, T0 + 4_000);
     assert_eq!((left(&lockout, T0 + 4_000), lockout.view().failures), (10_000, 1));
     lockout.success(true, T0 + 5_000);
-    lockout.record(&order, T0 + 5_000);
+    lockout.record(&order, T0 + 5_000, T0 + 5_000);
     assert!(lockout.is_locked(T0 + 15_000), "also after a success");
     // Decision 2: a longer stated wait is obeyed.
     let stated = failure(End::Status(529), Some((30_000, HintSource::Header)));
@@ -257,7 +280,7 @@ fn reasons_by_status() {
         (503, LockReason::ServerError),
     ];
     for (code, reason) in rows {
-        assert_eq!(claim(&status(code), &settings).expect("listed").1.reason, reason, "{code}");
+        assert_eq!(claim(&mild(code), &settings).expect("listed").1.reason, reason, "{code}");
     }
     let waits = [LockReason::RateLimited, LockReason::ServerError, LockReason::ModelCapacity];
     let never =
@@ -269,11 +292,11 @@ fn reasons_by_status() {
 #[test]
 fn ids_are_percent_encoded() {
     let (connection, model) = (ConnectionId::from("c:1 ä"), ModelId::from("Org/Model:Free%"));
-    let key = LockKey::for_status(429, &model);
+    let key = LockKey::for_status(&"p".into(), 429, &model);
     let id = key.id(&connection);
     assert_eq!(id, "c%3A1%20%C3%A4:family:Org%2FModel%3AFree%25");
     assert_eq!(LockKey::parse_id(&id), Some((connection.clone(), key)));
-    let exact = LockKey::for_status(503, &model);
+    let exact = LockKey::for_status(&"p".into(), 503, &model);
     assert_eq!(exact.model.as_str(), "org/model:free%");
     assert_eq!(LockKey::parse_id(&exact.id(&connection)), Some((connection, exact)));
     for odd in [
@@ -319,13 +342,13 @@ fn core_5_3_3_without_a_class_base() {
     let (key, order) = claim(&status(404), &settings).expect("a lock");
     let waits = [LockReason::NotFound, LockReason::RateLimited].map(|reason| {
         let mut lockout = Lockout::new(key.clone(), settings.clone());
-        lockout.record(&LockOrder { reason, ..order }, T0);
+        lockout.record(&LockOrder { reason, ..order }, T0, T0);
         left(&lockout, T0)
     });
     assert_eq!(waits, [5_000, 1_000]);
     // Core 5.3.2: a given length is > 0. New numbers hold from the next failure on.
     let mut lockout = Lockout::new(key, settings);
     lockout.configure(LockoutSettings { class_base_ms: 7_000, ..LockoutSettings::for_class(Class::Apikey) });
-    lockout.record(&LockOrder { exact_ms: Some(0), authoritative: true, ..order }, T0);
+    lockout.record(&LockOrder { exact_ms: Some(0), authoritative: true, ..order }, T0, T0);
     assert_eq!(left(&lockout, T0), 7_000);
 }

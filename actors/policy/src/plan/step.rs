@@ -118,7 +118,7 @@ fn exclusion(entry: &ConnectionEntry, step: &Step, ask: &Ask<'_>, world: World<'
     }
     let refusal = world.board.connection_refusal(&entry.id, world.now);
     refusal.or_else(|| {
-        let lock = world.board.lock(&entry.id, &step.model, world.now)?;
+        let lock = world.board.lock(&entry.id, (&step.provider, &step.model), world.now)?;
         Some(Refusal { why: Exclusion::ModelLockout, retry_at: Some(lock.until) })
     })
 }
@@ -135,7 +135,7 @@ fn longer(first: Option<Refusal>, second: Option<Refusal>) -> Option<Refusal> {
 fn passes_by_itself(connection: &ConnectionId, step: &Step, reason: Exclusion, world: World<'_>) -> bool {
     match reason {
         Exclusion::ModelLockout => {
-            let lock = world.board.lock(connection, &step.model, world.now);
+            let lock = world.board.lock(connection, (&step.provider, &step.model), world.now);
             lock.is_none_or(|lock| lock.reason.is_transient())
         }
         Exclusion::ConnectionCooldown => {

@@ -230,16 +230,18 @@ fn nothing_configured_is_an_empty_plan_with_its_reason() {
 /// Core 7.1: one model bad, the account stays in use for others.
 #[test]
 fn a_locked_model_leaves_the_account_to_others() {
-    use crate::lockout::{Lockout, LockoutSettings, lock_for};
+    use crate::lockout::{LockCase, Lockout, LockoutSettings, lock_for};
     use crate::verdict::{Case, End, Signal, Verdict, judge};
     let Verdict::Failure(failure) = judge(&Signal::new(End::Status(404), None), &Case::of(Class::Apikey))
     else {
         panic!("404 is a failure");
     };
     let settings = LockoutSettings::for_class(Class::Apikey);
-    let (key, order_) = lock_for(&failure, &"m".into(), &settings).expect("decision 10");
+    let (provider, model) = ("a".into(), "m".into());
+    let case = LockCase { provider: &provider, model: &model, use_hints: true };
+    let (key, order_) = lock_for(&failure, &case, &settings).expect("decision 10");
     let mut lock = Lockout::new(key, settings);
-    lock.record(&order_, NOW);
+    lock.record(&order_, NOW, NOW);
     let mut board = Board::default();
     board.lockouts.insert("a-1".into(), vec![Arc::new(lock.view())]);
     let plan = make("a/m", &board).unwrap();

@@ -14,6 +14,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         Just(LockReason::RateLimited),
         Just(LockReason::QuotaExhausted),
         Just(LockReason::ServerError),
+        Just(LockReason::RequestRejected),
     ];
     let order = (reason, option::of(any::<u64>()), any::<(bool, bool, bool)>());
     let order = order.prop_map(|(reason, exact_ms, (authoritative, keep_count, by_list))| LockOrder {
@@ -23,7 +24,8 @@ fn turn() -> impl Strategy<Value = Turn> {
         keep_count,
         by_list,
     });
-    prop_oneof![3 => order.prop_map(Turn::Fail), 1 => any::<bool>().prop_map(Turn::Succeed)]
+    let fail = (order, gap()).prop_map(|(order, age)| Turn::Fail(order, age));
+    prop_oneof![3 => fail, 1 => any::<bool>().prop_map(Turn::Succeed)]
 }
 
 proptest! {
@@ -38,7 +40,14 @@ proptest! {
             now = now.saturating_add(gap);
             let before = lockout.view();
             match turn {
-                Turn::Fail(order) => drop(lockout.record(&order, now)),
+                Turn::Fail(order, age) => {
+                    let sent_at = now.saturating_sub(age);
+                    let counted_at = lockout.snapshot().counted_at;
+                    drop(lockout.record(&order, sent_at, now));
+                    let after = lockout.view();
+                    prop_assert!(after.failures <= before.failures.saturating_add(1));
+                    prop_assert!(sent_at > counted_at || after.failures <= before.failures.max(1), "core 8.3");
+                }
                 Turn::Succeed(direct) => drop(lockout.success(direct, now)),
             }
             let after = lockout.view();
@@ -56,8 +65,34 @@ proptest! {
     }
 
     #[test]
+    fn a_burst_costs_at_most_one_step(before in 0_u32..5, turns in vec((0_u64..100_000, turn()), 1..20)) {
+        let settings = LockoutSettings::for_class(Class::Apikey);
+        let mut lockout = Lockout::new(LockKey::exact(&"m".into()), settings);
+        let mut now = T0;
+        let failed = LockOrder {
+            reason: LockReason::ServerError,
+            exact_ms: None,
+            authoritative: false,
+            keep_count: false,
+            by_list: false,
+        };
+        for _ in 0..before {
+            lockout.record(&failed, now, now);
+            now = lockout.view().until + 1;
+        }
+        let (count, sent_at) = (lockout.view().failures, now);
+        for (gap, turn) in turns {
+            now += gap;
+            if let Turn::Fail(order, _) = turn {
+                lockout.record(&LockOrder { reason: LockReason::ServerError, ..order }, sent_at, now + 1);
+                prop_assert!(lockout.view().failures <= count + 1, "core 8.3");
+            }
+        }
+    }
+
+    #[test]
     fn an_id_names_its_lock(connection in ".{1,12}", model in ".{0,16}", status in any::<u16>()) {
-        let (connection, key) = (connection.as_str().into(), LockKey::for_status(status, &model.as_str().into()));
+        let (connection, key) = (connection.as_str().into(), LockKey::for_status(&"codex".into(), status, &model.as_str().into()));
         let id = key.id(&connection);
         prop_assert!(id.bytes().all(|byte| byte.is_ascii_graphic()));
         prop_assert_eq!(LockKey::parse_id(&id), Some((connection, key)));

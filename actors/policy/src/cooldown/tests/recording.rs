@@ -5,7 +5,7 @@ use super::{T0, at_level, clean, failing, hinted, left, plain, send};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::Class;
 use crate::time::Millis;
-use crate::verdict::{Case, End, Signal, Verdict, judge};
+use crate::verdict::{Case, End, Reason, Signal, TerminalRule, Verdict, judge};
 use Class::{Apikey, Oauth};
 use serde::Deserialize;
 use serde::de::value::{Error as TextError, MapDeserializer};
@@ -262,4 +262,27 @@ fn core_3_1_numbers_of_the_classes() {
     assert_eq!(numbers(Oauth), (5_000, true, 8, 1_800_000, 60_000));
     assert_eq!(numbers(Apikey), (3_000, true, 5, 1_800_000, 30_000));
     assert_eq!(numbers(Class::Local), (3_000, true, 5, 1_800_000, 15_000));
+}
+
+#[test]
+fn rules_4_8_4_9_a_sibling_rests_as_long_and_keeps_its_level() {
+    let cool = |cooldown: &mut Cooldown| cooldown.cool_with(Reason::QuotaExhausted, 3_600_000, T0);
+    let mut sibling = at_level(CooldownSettings::for_class(Apikey), 2);
+    assert_eq!(cool(&mut sibling).expect("4.9").why, "shared-egress");
+    assert_eq!((left(&sibling, T0), sibling.view().level), (Some(3_600_000), 2), "4.9");
+    let last = sibling.view().last_error.expect("4.9");
+    assert_eq!((last.reason, last.status), (Reason::QuotaExhausted, 429), "4.9");
+    assert_eq!(cool(&mut sibling), None, "4.12");
+    // A longer rest and a shorter one are left alone.
+    for wait in ["7200", "1"] {
+        let mut resting = clean(Apikey);
+        send(&mut resting, &hinted(503, wait), T0);
+        let before = resting.snapshot();
+        assert_eq!((cool(&mut resting), resting.snapshot()), (None, before), "4.8, E4");
+    }
+    let settings = CooldownSettings { disable_cooling: true, ..CooldownSettings::for_class(Apikey) };
+    assert_eq!(cool(&mut Cooldown::new(settings)), None, "core 3.7.1");
+    let mut banned = clean(Apikey);
+    send(&mut banned, &failing(403, |failure| failure.terminal = Some(TerminalRule::Banned)), T0);
+    assert_eq!(cool(&mut banned), None, "E3");
 }

@@ -44,6 +44,8 @@ pub struct ConnectionNumbers {
     pub lockout: LockoutSettings,
     /// How long combos leave it out after a failure (core 2.5).
     pub retry: RetryCooldown,
+    /// The provider's quota belongs to an egress address (rules 4.1).
+    pub shares_egress: bool,
     /// Active and with a credential.
     pub usable: bool,
     /// Requests at once; 0: no cap.

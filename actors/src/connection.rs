@@ -6,6 +6,7 @@
 pub(crate) mod first;
 mod orders;
 mod outcome;
+mod siblings;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -16,10 +17,12 @@ use policy::board::ConnectionView;
 use policy::breaker::Grant;
 use policy::change::{Change, Exclusion, Refusal};
 use policy::cooldown::{Cooldown, Trial};
+use policy::egress::Egress;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
-use policy::lockout::{is_recorded_only, lock_for};
+use policy::lockout::LockCase;
+use policy::recording::{RecordCase, Recording, recording};
 use policy::time::Millis;
-use policy::verdict::{CooldownRule, Verdict};
+use policy::verdict::{Failure, Verdict};
 use policy::window::RetryEntry;
 
 use crate::blueprint::ConnectionNumbers;
@@ -32,6 +35,7 @@ use crate::watch::{DeathWatch, End, stop_when_heard};
 
 use first::is_other_credential;
 pub use orders::{CheckFailed, Order};
+pub use siblings::CoolWith;
 
 /// Lockouts of one connection; beyond that the connection rests instead (contract 8, "Models").
 const MOST_LOCKOUTS: u32 = 1000;
@@ -109,6 +113,8 @@ pub struct Settle {
     pub direct: bool,
     /// When the request was sent, epoch ms.
     pub sent_at: Millis,
+    /// Where it came from: the outbound proxy, else the local address (decision 31a).
+    pub egress: Option<Arc<str>>,
 }
 
 /// A lone trial that ended without a verdict.
@@ -134,6 +140,7 @@ pub struct Connection {
     provider: Arc<ProviderShared>,
     cooldown: Cooldown,
     draining: bool,
+    egress: Option<Egress>,
     numbers: ConnectionNumbers,
     links: Links,
     watch: DeathWatch,
@@ -147,6 +154,7 @@ opens_letters! { Connection:
     Abandon,
     Order,
     CheckFailed,
+    CoolWith,
     Configure,
     Describe,
     Leave,
@@ -165,7 +173,8 @@ impl Connection {
     ) -> Self {
         let draining = snapshot.as_ref().is_some_and(|stored| stored.draining);
         let cooldown = first::cooldown(&numbers, snapshot.as_ref(), links.clock.now());
-        Self { shared, provider, cooldown, draining, numbers, links, watch }
+        let egress = snapshot.and_then(|stored| stored.egress);
+        Self { shared, provider, cooldown, draining, egress, numbers, links, watch }
     }
 
     fn owner(&self) -> Owner {
@@ -176,6 +185,7 @@ impl Connection {
         ConnectionSnapshot {
             cooldown: self.cooldown.snapshot(),
             draining: self.draining,
+            egress: self.egress.clone(),
             fingerprint: self.numbers.fingerprint.clone(),
         }
     }
@@ -185,6 +195,7 @@ impl Connection {
             cooldown: self.cooldown.view(),
             retry: self.shared.retry.load().view(),
             draining: self.draining,
+            egress: self.egress.clone(),
             usable: self.numbers.usable,
         }))
     }
@@ -200,24 +211,40 @@ impl Connection {
         self.pass_on([Change { from: from.into(), to: to.into(), why: why.into(), at }]);
     }
 
-    /// What the connection writes when the model is locked instead, or nobody rests (core 5.4, decision 3b).
-    fn lock_instead(&self, settle: &Settle) -> Option<Verdict> {
-        let Verdict::Failure(failure) = &settle.verdict else { return None };
-        let mut instead = failure.clone();
-        instead.cooldown = CooldownRule::Record;
-        if is_recorded_only(failure, &self.numbers.lockout) {
-            return Some(Verdict::Failure(instead));
+    /// Who writes the failure (core 3.7): what the connection itself takes of it.
+    fn spread(&self, settle: &Settle, failure: &Failure, now: Millis) -> (Failure, bool) {
+        let breaker = self.provider.view.load();
+        let case = RecordCase {
+            target: LockCase {
+                provider: &self.shared.provider,
+                model: &settle.model,
+                use_hints: self.numbers.cooldown.use_hints,
+            },
+            cooldown: &self.numbers.cooldown,
+            lockout: &self.numbers.lockout,
+            shares_egress: self.numbers.shares_egress,
+            breaker_blocks: breaker.blocks(now),
+            locks_full: self.shared.lockouts.load(Ordering::Relaxed) >= MOST_LOCKOUTS,
+        };
+        let Recording { connection, lock, siblings } = recording(failure, &case);
+        if let Some((key, order)) = lock {
+            let (connection, sent_at) = (self.shared.id.clone(), settle.sent_at);
+            self.links.router.mailbox.post(Lock { connection, key, order, sent_at });
         }
-        let (key, order) = lock_for(failure, &settle.model, &self.numbers.lockout)?;
-        if self.shared.lockouts.load(Ordering::Relaxed) >= MOST_LOCKOUTS {
-            // What only locks (a 404) has no cooldown of its own: the base of the class.
-            let none = matches!(failure.cooldown, CooldownRule::Nothing | CooldownRule::Record);
-            instead.cooldown = if none { CooldownRule::Base } else { failure.cooldown };
-            return Some(Verdict::Failure(instead));
+        (connection, siblings)
+    }
+
+    fn record(&mut self, settle: &Settle, now: Millis) -> Option<Change> {
+        let Verdict::Failure(failure) = &settle.verdict else {
+            return self.cooldown.record(settle.trial, &settle.verdict, settle.sent_at, now);
+        };
+        let (own, siblings) = self.spread(settle, failure, now);
+        let reason = own.reason;
+        let change = self.cooldown.record(settle.trial, &Verdict::Failure(own), settle.sent_at, now);
+        if siblings {
+            self.cool_siblings(reason, now);
         }
-        let connection = self.shared.id.clone();
-        self.links.router.mailbox.post(Lock { connection, key, order });
-        Some(Verdict::Failure(instead))
+        change
     }
 }
 
@@ -267,9 +294,9 @@ impl Handler<Settle> for Connection {
 
     fn handle(&mut self, settle: Settle, _: &mut Self::Context) {
         let now = self.links.clock.now();
-        let verdict = self.lock_instead(&settle).unwrap_or_else(|| settle.verdict.clone());
-        let change = self.cooldown.record(settle.trial, &verdict, settle.sent_at, now);
-        self.pass_on(change);
+        let moved = self.saw_egress(settle.egress.as_deref(), now);
+        let change = self.record(&settle, now);
+        self.pass_on(moved.into_iter().chain(change));
         self.mark(&settle.verdict, now);
         self.tell_provider(&settle);
         self.tell_lockouts(&settle);

@@ -3,9 +3,9 @@
 //!
 //! | actor | one per | owns | may be told |
 //! |---|---|---|---|
-//! | [`router::Router`] | process | board, routing memory, supervision of all others | `Pick`, `Publish`, `Served`, `Lock`, `Decay`, `Died`, `Apply`, `Restart` |
+//! | [`router::Router`] | process | board, routing memory, supervision of all others | `Pick`, `Publish`, `Served`, `Lock`, `Decay`, `CoolSiblings`, `Died`, `Apply`, `Restart` |
 //! | [`provider::Provider`] | provider | the breaker | `Admit`, `Record`, an `Order` |
-//! | [`connection::Connection`] | connection | its rest, its slots, the drain flag | `Acquire`, `Settle`, an `Order` |
+//! | [`connection::Connection`] | connection | its rest, its slots, the drain flag | `Acquire`, `Settle`, `CheckFailed`, `CoolWith`, an `Order` |
 //! | [`lockout::Lockout`] | barred model of a connection | failure count and deadline | `Fail`, `Succeed`, an `Order` |
 //!
 //! Handlers read the clock once, never wait, and answer in a few lines. What must

@@ -9,6 +9,7 @@ use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message, SpawnH
 use policy::change::Change;
 use policy::ids::ConnectionId;
 use policy::lockout::{LockKey, LockOrder, Lockout as Rule, LockoutSnapshot};
+use policy::time::Millis;
 
 use crate::directory::Links;
 use crate::mailbox::{Mailbox, opens_letters};
@@ -31,7 +32,12 @@ pub struct LockoutShared {
 /// One more failure of the model.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct Fail(pub LockOrder);
+pub struct Fail {
+    /// What it claims.
+    pub order: LockOrder,
+    /// When the request was sent, epoch ms.
+    pub sent_at: Millis,
+}
 
 /// A success of the model: decays, or removes when there was no combo (core 5.6).
 #[derive(Clone, Copy, Debug, Message)]
@@ -134,8 +140,8 @@ impl Handler<Announce> for Lockout {
 impl Handler<Fail> for Lockout {
     type Result = ();
 
-    fn handle(&mut self, Fail(order): Fail, ctx: &mut Self::Context) {
-        let change = self.rule.record(&order, self.links.clock.now());
+    fn handle(&mut self, fail: Fail, ctx: &mut Self::Context) {
+        let change = self.rule.record(&fail.order, fail.sent_at, self.links.clock.now());
         self.pass_on(change, ctx);
     }
 }

@@ -9,6 +9,7 @@ use policy::board::ConnectionView;
 use policy::breaker::{BreakerSnapshot, BreakerView};
 use policy::change::Change;
 use policy::cooldown::CooldownSnapshot;
+use policy::egress::Egress;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lockout::{LockKey, LockoutSnapshot, LockoutView};
 use policy::window::WindowView;
@@ -69,6 +70,8 @@ pub struct ConnectionSnapshot {
     pub cooldown: CooldownSnapshot,
     /// An operator lets it run dry.
     pub draining: bool,
+    /// Where it was last seen to come from (decision 31a).
+    pub egress: Option<Egress>,
     /// Salted fingerprint of its credential (decision 3c); empty: unknown.
     pub fingerprint: String,
 }

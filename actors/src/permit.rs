@@ -41,6 +41,7 @@ pub struct Permit {
     provider: Arc<ProviderShared>,
     target: Planned,
     sent_at: Millis,
+    egress: Option<Arc<str>>,
 }
 
 fn refusal(unanswered: Unanswered) -> Refusal {
@@ -65,7 +66,8 @@ impl Owners {
         let slot = connection.mailbox.ask(Acquire { others }).await.map_err(refusal)??;
         let grant = self.still_open(&provider, probe.as_ref())?;
         let sent_at = self.clock.now();
-        Ok(Permit { slot, probe, grant, connection, provider, target: target.clone(), sent_at })
+        let target = target.clone();
+        Ok(Permit { slot, probe, grant, connection, provider, target, sent_at, egress: None })
     }
 
     /// The last look before dialling: a breaker that tripped since the plan refuses.
@@ -99,6 +101,11 @@ impl Permit {
         &self.target
     }
 
+    /// Where the attempt comes from: the outbound proxy, else the local address (decision 31a).
+    pub fn came_from(&mut self, identity: Arc<str>) {
+        self.egress = Some(identity);
+    }
+
     /// Posts the verdict. The slot stays taken until the permit is dropped.
     /// `counts`: it may count on the breaker; `direct`: no combo was asked for.
     pub fn settle(&mut self, verdict: Verdict, counts: bool, direct: bool) {
@@ -114,6 +121,7 @@ impl Permit {
             counts,
             direct,
             sent_at: self.sent_at,
+            egress: self.egress.clone(),
         });
     }
 
@@ -137,7 +145,7 @@ impl Permit {
         let _ = owners.router.mailbox.ask(Barrier).await;
         if connection.lockouts.load(Ordering::Relaxed) > 0 {
             let mut lockouts = owners.directory.lockouts_of(&target.connection);
-            lockouts.retain(|lockout| lockout.key.covers(&target.model));
+            lockouts.retain(|lockout| lockout.key.covers(&target.provider, &target.model));
             for lockout in lockouts {
                 let _ = lockout.mailbox.ask(Barrier).await;
             }

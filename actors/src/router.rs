@@ -8,6 +8,7 @@ pub mod family;
 mod memory;
 pub mod pick;
 mod publish;
+pub mod siblings;
 
 use std::sync::Arc;
 
@@ -62,6 +63,7 @@ opens_letters! { Router:
     family::Died,
     family::Apply,
     family::Restart,
+    siblings::CoolSiblings,
     #[cfg(feature = "test-hooks")]
     crate::messages::Poison,
 }

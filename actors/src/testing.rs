@@ -95,6 +95,7 @@ fn add_provider(catalogue: &mut Catalogue, blueprint: &mut Blueprint, id: &str, 
             cooldown: CooldownSettings::for_class(Class::Apikey),
             lockout: LockoutSettings::for_class(Class::Apikey),
             retry: RetryCooldown::default(),
+            shares_egress: false,
             usable: true,
             max_concurrent: cap.parse().expect("slots are a number"),
             fingerprint: String::new(),
@@ -329,7 +330,16 @@ impl World {
 
     /// The handle of the lock that a 404 of `model` makes.
     pub fn lockout(&self, connection: &str, model: &str) -> Option<Arc<LockoutShared>> {
-        self.owners.directory.lockout(&connection.into(), &LockKey::family(&model.into()))
+        self.owners.directory.lockout(&connection.into(), &LockKey::base(&model.into()))
+    }
+
+    /// The handle of the lock of exactly this model.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn lockout_of(&self, connection: &str, model: &str) -> Arc<LockoutShared> {
+        let key = LockKey::exact(&model.into());
+        self.owners.directory.lockout(&connection.into(), &key).expect("the lock is there")
     }
 
     /// Every change so far of the owners of a kind.

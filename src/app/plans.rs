@@ -9,6 +9,7 @@ use policy::attempts::AttemptSettings;
 use policy::breaker::BreakerSettings;
 use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use policy::cooldown::{CooldownSettings, resolve_delay};
+use policy::egress;
 use policy::ids::Class;
 use policy::lockout::LockoutSettings;
 use policy::strategy;
@@ -117,6 +118,7 @@ fn numbers(
         cooldown,
         lockout: lockout.normalised(),
         retry: retry(settings),
+        shares_egress: shares_egress(provider.id.as_str()),
         usable: is_usable(provider, connection),
         max_concurrent: connection.max_concurrent,
         fingerprint: credential_of(connection)
@@ -134,6 +136,12 @@ fn credential_of(connection: &settings::Connection) -> Option<&settings::Secret>
 /// It has something to send, or a way to get it.
 fn is_usable(provider: &settings::Provider, connection: &settings::Connection) -> bool {
     connection.active && (connection.credential.is_some() || renewable(provider, connection).is_some())
+}
+
+/// Rules 4.1: the list is the environment's, else the built-in one.
+fn shares_egress(provider: &str) -> bool {
+    let env = std::env::var(egress::PROVIDERS_ENV).ok();
+    egress::providers(env.as_deref()).iter().any(|listed| listed == provider)
 }
 
 /// Decision 3c: tells a changed credential without telling the credential.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::breaker::BreakerView;
 use crate::change::{Exclusion, Refusal};
 use crate::cooldown::CooldownView;
+use crate::egress::Egress;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
 use crate::lockout::LockoutView;
 use crate::time::Millis;
@@ -23,6 +24,8 @@ pub struct ConnectionView {
     pub draining: bool,
     /// Active and with a credential.
     pub usable: bool,
+    /// Where it was last seen to come from (decision 31a).
+    pub egress: Option<Egress>,
 }
 
 impl ConnectionView {

@@ -35,6 +35,7 @@ pub(crate) fn view(
         retry: WindowView::default(),
         draining: stored.is_some_and(|stored| stored.draining),
         usable: numbers.usable,
+        egress: stored.and_then(|stored| stored.egress.clone()),
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Lock {
     pub key: LockKey,
     /// For how long and why.
     pub order: LockOrder,
+    /// When the request that failed was sent, epoch ms.
+    pub sent_at: Millis,
 }
 
 /// A model succeeded on a connection that has locks.
@@ -144,7 +146,7 @@ impl Handler<Lock> for Router {
             self.spawn_lockout(&lock.connection, rule);
         }
         if let Some(shared) = self.seed.directory.lockout(&lock.connection, &lock.key) {
-            shared.mailbox.post(Fail(lock.order));
+            shared.mailbox.post(Fail { order: lock.order, sent_at: lock.sent_at });
         }
     }
 }
@@ -153,8 +155,11 @@ impl Handler<Decay> for Router {
     type Result = ();
 
     fn handle(&mut self, decay: Decay, _: &mut Self::Context) {
-        for shared in self.seed.directory.lockouts_of(&decay.connection) {
-            if shared.key.covers(&decay.model) {
+        let directory = &self.seed.directory;
+        let Some(connection) = directory.connection(&decay.connection) else { return };
+        // All three keys of the model (core 5.6.2).
+        for shared in directory.lockouts_of(&decay.connection) {
+            if shared.key.covers(&connection.provider, &decay.model) {
                 shared.mailbox.post(Succeed { direct: decay.direct });
             }
         }

@@ -81,6 +81,15 @@ impl BreakerView {
         }
     }
 
+    /// Nobody is let through at `now`, not even a probe.
+    pub fn blocks(&self, now: Millis) -> bool {
+        match self.operator {
+            Operator::Isolated => true,
+            Operator::Observe => false,
+            Operator::None => self.state_at(now) == BreakerState::Open,
+        }
+    }
+
     /// Ms until asking again may help (core 1.4.6); 0 also when only an operator can help.
     pub fn retry_after_ms(&self, now: Millis) -> Millis {
         let until = match self.state_at(now) {

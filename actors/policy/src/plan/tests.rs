@@ -129,6 +129,7 @@ fn cool(board: &mut Board, connection: &str, for_ms: u64) {
         retry: WindowView::default(),
         draining: false,
         usable: true,
+        egress: None,
     };
     board.connections.insert(connection.into(), Arc::new(view));
 }
@@ -279,6 +280,7 @@ fn slow_start_spares_a_connection_that_came_back() {
         retry: WindowView::default(),
         draining: false,
         usable: true,
+        egress: None,
     };
     board.connections.insert("b-1".into(), Arc::new(view));
     let ask = Ask { model: "two", dialect: Dialect::Openai, allowed: None };

@@ -112,6 +112,7 @@ impl Scene {
             retry: WindowView::default(),
             draining: false,
             usable: true,
+            egress: None,
         };
         self.board.connections.insert(account.into(), Arc::new(view));
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message, SpawnHandle};
 use policy::change::Change;
 use policy::ids::ConnectionId;
-use policy::lockout::{LockKey, LockOrder, Lockout as Rule, LockoutSnapshot};
+use policy::lockout::{LockKey, LockOrder, Lockout as Rule, LockoutSettings, LockoutSnapshot};
 use policy::time::Millis;
 
 use crate::directory::Links;
@@ -52,6 +52,11 @@ pub struct Succeed {
 #[rtype(result = "()")]
 pub struct Remove;
 
+/// Replaces the numbers, keeps the running lock.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Configure(pub LockoutSettings);
+
 /// Asks for the whole state.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Arc<LockoutSnapshot>")]
@@ -72,6 +77,7 @@ opens_letters! { Lockout:
     Fail,
     Succeed,
     Remove,
+    Configure,
     Describe,
     Leave,
     #[cfg(feature = "test-hooks")]
@@ -161,6 +167,16 @@ impl Handler<Remove> for Lockout {
     fn handle(&mut self, _: Remove, ctx: &mut Self::Context) {
         let change = self.rule.remove(self.links.clock.now());
         self.pass_on(Some(change), ctx);
+    }
+}
+
+impl Handler<Configure> for Lockout {
+    type Result = ();
+
+    fn handle(&mut self, Configure(settings): Configure, ctx: &mut Self::Context) {
+        self.rule.configure(settings);
+        // How long its count is remembered is one of the numbers.
+        self.end_or_wait(ctx);
     }
 }
 

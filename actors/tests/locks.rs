@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::messages::{Owner, Poison, Snapshot};
-use actors::router::family::Restored;
+use actors::router::family::{Apply, Restored};
 use actors::testing::{World, blueprint, failure, paused, verdict};
 use policy::change::Exclusion;
 use policy::lockout::LockReason;
@@ -116,6 +116,22 @@ fn core_5_4_a_404_behind_an_open_breaker_locks_nothing() {
         // A given length is not bare.
         world.settle(later.expect("let through"), "a/n", End::Status(529)).await;
         assert_eq!(locks(&world, "a1"), [("a1:exact:n".to_owned(), 1, 10_000)]);
+    });
+}
+
+#[test]
+fn new_numbers_hold_for_the_next_failure_of_a_lock_that_lives() {
+    paused(async {
+        let world = World::start(blueprint("a: a1")).await;
+        world.serve("a/m", NOT_FOUND).await;
+        let mut changed = blueprint("a: a1");
+        changed.connections.get_mut("a1").expect("a1").lockout.class_base_ms = 60_000;
+        world.owners.router.mailbox.post(Apply(Arc::new(changed)));
+        world.quiet().await;
+        assert_eq!(locks(&world, "a1")[0].2, 3_000, "what runs keeps its end");
+        ms(3_001).await;
+        world.serve("a/m", NOT_FOUND).await;
+        assert_eq!(locks(&world, "a1")[0], ("a1:family:m".to_owned(), 2, 120_000));
     });
 }
 

@@ -17,7 +17,7 @@ use super::Router;
 use crate::blueprint::Blueprint;
 use crate::connection::{self};
 use crate::directory::Directory;
-use crate::lockout::{Fail, Succeed};
+use crate::lockout::{self, Fail, Succeed};
 use crate::messages::{ConnectionSnapshot, Owner, Snapshot};
 use crate::provider::{self, Leave};
 use crate::watch::End;
@@ -253,6 +253,11 @@ impl Handler<Apply> for Router {
                 }
                 _ => shared.mailbox.post(Leave(End::Retired)),
             }
+        }
+        for shared in directory.lockouts() {
+            let numbers = blueprint.connections.get(&shared.connection);
+            let settings = numbers.map(|numbers| lockout::Configure(numbers.lockout.clone()));
+            settings.into_iter().for_each(|settings| shared.mailbox.post(settings));
         }
         self.spawn_missing();
         self.fold(ctx);

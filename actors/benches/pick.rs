@@ -71,7 +71,13 @@ fn board(blueprint: &Blueprint) -> Board {
     }
     for (id, numbers) in &blueprint.connections {
         let cooldown = Cooldown::new(numbers.cooldown).view();
-        let view = ConnectionView { cooldown, retry: WindowView::default(), draining: false, usable: true };
+        let view = ConnectionView {
+            cooldown,
+            retry: WindowView::default(),
+            draining: false,
+            usable: true,
+            egress: None,
+        };
         board.connections.insert(id.clone(), Arc::new(view));
     }
     board

@@ -1,16 +1,17 @@
 //! What operators declare about a provider's errors, and what is built in for known
 //! gateways (rules 2 and 3): data keyed by provider id, never code.
+//!
+//! Two registries stand one behind the other. `restate` corrects the status of a gateway that
+//! misstates it, before anything is classified; `find` looks a classified failure up: the
+//! operator's rules in their order, the built-in catalogue in its order, the operator's
+//! catch-all default. Adding a gateway adds rows to `restate::REGISTRY` and
+//! `catalogue::BUILT_IN`; README says how.
 
-use std::sync::LazyLock;
+mod book;
+mod catalogue;
+mod find;
+mod restate;
 
-/// The rules in force: swapped whole when an operator changes one (rules 3.6.6).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RuleBook {}
-
-impl RuleBook {
-    /// No operator rule.
-    pub fn empty() -> &'static Self {
-        static EMPTY: LazyLock<RuleBook> = LazyLock::new(RuleBook::default);
-        &EMPTY
-    }
-}
+pub use book::{ErrorDefault, ErrorRule, MOST_RULES, RuleBook, RuleFault};
+pub(crate) use find::{Found, Seen};
+pub use restate::{Restated, restate};

@@ -6,6 +6,7 @@
 //! computed by its owner (`cooldown`, `lockout`).
 
 mod case;
+mod detector;
 mod failure;
 mod table;
 #[cfg(test)]
@@ -16,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use crate::hint::Hint;
 
 pub use case::{Case, DailyReset, Rotation};
+pub use detector::Detector;
 pub use failure::{
-    BreakerMark, CooldownRule, Detector, Failure, Kind, Level, LockRule, Reason, RuleId, RuleMatch,
-    RuleScope, TerminalRule, Then,
+    BreakerMark, CooldownRule, Failure, Kind, Level, LockRule, Reason, RuleId, RuleMatch, RuleScope,
+    TerminalRule, Then,
 };
 
 /// What one attempt showed.

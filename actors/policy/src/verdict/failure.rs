@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Detector;
 use crate::hint::Hint;
 use crate::time::Millis;
 
@@ -23,6 +24,9 @@ pub struct Failure {
     pub cooldown: CooldownRule,
     /// What is locked instead of (or beside) the cooldown.
     pub lock: Option<LockRule>,
+    /// It speaks of the whole account: no lock takes the cooldown's place, not even where a
+    /// quota belongs to one model (core 3.2.1, P10, FC-078).
+    pub of_account: bool,
     /// The end of the connection's use until credentials change (core 3.9).
     pub terminal: Option<TerminalRule>,
     /// The stated wait, kept for the answer's `Retry-After` and the cooldown.
@@ -95,7 +99,8 @@ pub enum CooldownRule {
 pub struct LockRule {
     /// Which key is written; `None`: by status (core 5.1.2).
     pub exact_key: bool,
-    /// A given length; `None`: the formula of core 5.3.3.
+    /// A given length; `None`: the formula of core 5.3.3, or the ladder of refusals (core 3.8.3).
+    /// When a rule gave it (`Failure.rule`), a longer hint does not win (rules 3.6.4).
     pub exact_ms: Option<Millis>,
     /// The length came from a header or RetryInfo: never clamped (core 5.3.2).
     pub authoritative: bool,
@@ -162,16 +167,6 @@ pub enum RuleScope {
     Provider,
     /// The whole connection.
     Connection,
-}
-
-/// The row of the table that decided (core 3.2, rules 3.7), for people and tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Detector {
-    /// By the status alone.
-    Status,
-    /// By the kind of end: no status came.
-    Transport,
 }
 
 /// Reasons of core 3.1.7.

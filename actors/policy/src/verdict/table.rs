@@ -76,6 +76,7 @@ const fn failure(
         breaker,
         cooldown,
         lock: None,
+        of_account: false,
         terminal: None,
         hint: None,
         client_wait_ms: None,

@@ -8,9 +8,14 @@
 mod case;
 mod detector;
 mod failure;
+mod lists;
+mod look;
+mod phrase;
+mod ruled;
 mod table;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +27,7 @@ pub use failure::{
     BreakerMark, CooldownRule, Failure, Kind, Level, LockRule, Reason, RuleId, RuleMatch, RuleScope,
     TerminalRule, Then,
 };
+pub use table::{ListDoc, RowDoc, lists, rows};
 
 /// What one attempt showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,21 +110,15 @@ pub enum Verdict {
 }
 
 /// Judges one attempt. Total: every end has a verdict.
-pub fn judge(signal: &Signal, _case: &Case<'_>) -> Verdict {
-    let row = match signal.end {
-        End::Status(200..=299) => return Verdict::Success,
-        End::ClientGone | End::Local => return Verdict::Neutral,
-        End::Status(status) => table::of_status(status),
-        End::Transport(Transport::ProxyUnreachable) => table::PROXY_UNREACHABLE,
-        End::Transport(_) => table::NETWORK,
-        End::NoFirstByte => table::NO_FIRST_BYTE,
-        End::SendInterrupted => table::SEND_INTERRUPTED,
-        End::StallBeforeCommit => table::STALL_BEFORE_COMMIT,
-        End::Empty => table::EMPTY,
-        End::CutAfterCommit => table::CUT_AFTER_COMMIT,
-        End::StallAfterCommit => table::STALL_AFTER_COMMIT,
-    };
-    Verdict::Failure(Failure { hint: signal.hint, ..row })
+pub fn judge(signal: &Signal, case: &Case<'_>) -> Verdict {
+    match signal.end {
+        End::Status(200..=299) => Verdict::Success,
+        End::Status(status) => Verdict::Failure(table::of_status(&look::Look::at(signal, status, case))),
+        end => match table::of_end(end) {
+            Some(failure) => Verdict::Failure(Failure { hint: signal.hint, ..failure }),
+            None => Verdict::Neutral,
+        },
+    }
 }
 
 impl Verdict {

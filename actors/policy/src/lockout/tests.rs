@@ -22,7 +22,7 @@ fn listed(class: Class) -> LockoutSettings {
 
 fn failure(end: End, hint: Option<(Millis, HintSource)>) -> Failure {
     let hint = hint.map(|(wait_ms, source)| Hint::new(wait_ms, source));
-    match judge(&Signal::new(end, hint), &Case::of(Class::Apikey)) {
+    match judge(&Signal::new(end, hint), &Case { per_model_quota: true, ..Case::of(Class::Apikey) }) {
         Verdict::Failure(failure) => failure,
         other => panic!("{end:?} is {other:?}"),
     }

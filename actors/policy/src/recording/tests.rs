@@ -74,7 +74,10 @@ impl Place {
 }
 
 fn status(code: u16) -> Failure {
-    match judge(&Signal::new(End::Status(code), None), &Case::of(Class::Apikey)) {
+    match judge(
+        &Signal::new(End::Status(code), None),
+        &Case { per_model_quota: true, ..Case::of(Class::Apikey) },
+    ) {
         Verdict::Failure(failure) => Failure { terminal: None, ..failure },
         other => panic!("{code} is {other:?}"),
     }

@@ -1,79 +1,133 @@
-//! What each status and each end without one means: ordered data, no logic.
+//! The one ordered table: the first row that holds decides (core 3.2 D1–D27, R1, R2 with
+//! rules 3.7 merged, as decisions 1, 2, 8, 12a, 12c and 29 change them).
 //!
-//! Core 3.2 (tables R2 and D22–D27) as decisions 1, 5, 7, 8, 9, 9a, 9c and 12c change
-//! them, by status alone. Text rules will stand before these rows.
+//! A row is data: when it holds, what it means, and at most one function for what a constant
+//! cannot say. Documentation and the dashboard are made from the same rows (`rows`). D1, a
+//! fault of our own, is `End::Local` and never reaches the table.
 
-use super::{BreakerMark, CooldownRule, Detector, Failure, Kind, LockRule, Reason, Then};
-use crate::time::{Millis, SECOND};
+mod account;
+mod content;
+mod ends;
+mod quota;
+mod status;
+mod words;
 
-/// One row: the first whose range holds the status is the answer.
-struct StatusRule {
-    /// Inclusive ranges of statuses.
-    statuses: &'static [(u16, u16)],
-    /// The verdict, with status 0 for "the upstream's own".
-    failure: Failure,
-}
+use std::fmt::Write;
 
-/// A trip status counts and cools with backoff (core 1.6.1, R2).
-const TRIP: Failure = failure(
-    0,
-    Reason::ServerError,
-    BreakerMark::Counts(Kind::Transient),
-    CooldownRule::Scaled,
-    Then::NextOrRetry,
-);
-
-/// Refused, DNS, connect limit, TLS, reset, no HTTP, cut short: like any 502 (decision 7).
-pub(super) const NETWORK: Failure = Failure { status: 502, ..TRIP };
-
-/// Our own proxy is at fault: no breaker counts, the connection cools (decision 7).
-pub(super) const PROXY_UNREACHABLE: Failure =
-    Failure { breaker: BreakerMark::Ignored, then: Then::Next, ..NETWORK };
-
-/// 504 on the breaker, cools no connection (decision 9).
-pub(super) const NO_FIRST_BYTE: Failure =
-    Failure { status: 504, cooldown: CooldownRule::Nothing, then: Then::Next, ..TRIP };
-
-/// Cools nobody, no breaker count (decision 9c).
-pub(super) const SEND_INTERRUPTED: Failure =
-    Failure { breaker: BreakerMark::Ignored, cooldown: CooldownRule::Nothing, then: Then::Next, ..NETWORK };
-
-/// A second, separate failure; the client already has bytes (decision 9a).
-pub(super) const CUT_AFTER_COMMIT: Failure = Failure { then: Then::Stop, ..NETWORK };
-
-/// Recorded on the connection, cools nobody unless the operator wants it (decision 9a, core P4, 1.6.3).
-pub(super) const STALL_AFTER_COMMIT: Failure = Failure {
-    status: 504,
-    breaker: BreakerMark::Ignored,
-    cooldown: CooldownRule::Stall,
-    then: Then::Stop,
-    ..TRIP
+use super::lists::{ALL, OVERLOADED};
+use super::look::Look;
+use super::phrase::{List, Phrase};
+use super::{
+    BreakerMark, CooldownRule, Detector, Failure, Kind, Level, LockRule, Reason, TerminalRule, Then, ruled,
 };
 
-/// The same before commit: another target may still answer (decision 9a).
-pub(super) const STALL_BEFORE_COMMIT: Failure = Failure { then: Then::Next, ..STALL_AFTER_COMMIT };
+pub(super) use ends::of_end;
 
-/// No cooldown, no breaker count (routing 7.3, 7.5).
-pub(super) const EMPTY: Failure = SEND_INTERRUPTED;
+/// Inclusive ranges of statuses.
+type Statuses = &'static [(u16, u16)];
 
-/// A bad answer of a provider that is reachable (decision 5).
-const fn reachable(reason: Reason, cooldown: CooldownRule, then: Then) -> Failure {
-    failure(0, reason, BreakerMark::Reachable, cooldown, then)
+/// When a row holds: all of these.
+struct When {
+    /// `None`: any status.
+    statuses: Option<Statuses>,
+    /// The text says something of one of these lists.
+    says: &'static [&'static List],
+    /// Quota words may be trusted (core 3.2 `Q`).
+    trusted: bool,
+    /// More, in words and in code.
+    also: Option<(&'static str, fn(&Look<'_>) -> bool)>,
 }
 
-const fn failure(
-    status: u16,
-    reason: Reason,
-    breaker: BreakerMark,
-    cooldown: CooldownRule,
-    then: Then,
-) -> Failure {
+const ALWAYS: When = When { statuses: None, says: &[], trusted: false, also: None };
+
+/// One row of the table.
+struct Row {
+    id: Detector,
+    title: &'static str,
+    when: When,
+    /// The verdict, with status 0 for the upstream's own. Where it counts on the breaker, it
+    /// does so only as far as core 1.6 lets this status and text count.
+    means: Failure,
+    /// What a constant cannot say; `None` leaves the case to the rows below.
+    weigh: Option<fn(&Look<'_>, Failure) -> Option<Failure>>,
+    /// A rule of the provider or operator may replace reason and cooldown (rules 3.7.3).
+    asks_rules: bool,
+}
+
+const PARTS: [&[Row]; 5] = [account::ROWS, quota::ROWS, content::ROWS, words::ROWS, status::ROWS];
+
+fn all() -> impl Iterator<Item = &'static Row> {
+    PARTS.iter().flat_map(|part| part.iter())
+}
+
+/// The verdict of a status that is no success.
+pub(super) fn of_status(look: &Look<'_>) -> Failure {
+    let decided = all().find_map(|row| row.decide(look));
+    let mut failure = decided.unwrap_or_else(|| ends::NETWORK.clone());
+    if failure.status == 0 {
+        failure.status = look.status;
+    }
+    failure.breaker = mark(look, &failure);
+    failure.hint = look.hint;
+    failure.restated_from = look.restated.from;
+    let told = look.restated.wait_ms.filter(|_| look.restated.from.is_some());
+    failure.client_wait_ms = told.filter(|_| look.hint.is_none());
+    failure
+}
+
+/// What the table says counts, if this status and text may (core 1.6.1, 1.6.2, B22): the
+/// account's, the key's and the model's errors never do.
+fn mark(look: &Look<'_>, failure: &Failure) -> BreakerMark {
+    let BreakerMark::Counts(_) = failure.breaker else { return failure.breaker };
+    // What HTTP does not know as an answer was none.
+    let none = failure.detector == Detector::Transport;
+    let trips = none || matches!(look.status, 408 | 500 | 502..=504);
+    let blames = matches!(failure.reason, Reason::ServerError | Reason::ModelCapacity | Reason::Unknown);
+    match trips && blames && !look.says(&OVERLOADED) {
+        true => failure.breaker,
+        false => BreakerMark::Reachable,
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    fn decide(&self, look: &Look<'_>) -> Option<Failure> {
+        if !self.when.holds(look) {
+            return None;
+        }
+        let means = Failure { detector: self.id, ..self.means.clone() };
+        let weighed = match self.weigh {
+            Some(weigh) => weigh(look, means)?,
+            None => means,
+        };
+        match look.rule().filter(|_| self.asks_rules) {
+            Some(found) => Some(ruled::apply(look, weighed, found)),
+            None => Some(weighed),
+        }
+    }
+}
+
+impl When {
+    fn holds(&self, look: &Look<'_>) -> bool {
+        let listed = |ranges: Statuses| ranges.iter().any(|(from, to)| (*from..=*to).contains(&look.status));
+        self.statuses.is_none_or(listed)
+            && (!self.trusted || look.trusted)
+            && (self.says.is_empty() || self.says.iter().any(|list| look.says(list)))
+            && self.also.is_none_or(|(_, holds)| holds(look))
+    }
+}
+
+// === templates ===
+
+/// A verdict that costs the breaker nothing: the provider answered (decision 5).
+const fn reachable(reason: Reason, cooldown: CooldownRule, then: Then) -> Failure {
     Failure {
-        status,
+        status: 0,
         restated_from: None,
         detector: Detector::Status,
         reason,
-        breaker,
+        breaker: BreakerMark::Reachable,
         cooldown,
         lock: None,
         of_account: false,
@@ -85,83 +139,120 @@ const fn failure(
     }
 }
 
-const NOT_FOUND_LOCK: LockRule =
-    LockRule { exact_key: false, exact_ms: None, authoritative: false, keep_count: false };
+/// The same where its status may count.
+const fn counting(reason: Reason, cooldown: CooldownRule, then: Then) -> Failure {
+    Failure { breaker: BreakerMark::Counts(Kind::Transient), ..reachable(reason, cooldown, then) }
+}
 
-/// How long 529 bars its exact model (decision 12c).
-const OVERLOADED_MS: Millis = 10 * SECOND;
+/// So long, level unchanged.
+const fn exactly(ms: crate::time::Millis) -> CooldownRule {
+    CooldownRule::Exact { ms, level: Level::Keeps, stated: false }
+}
 
-const OVERLOADED_LOCK: LockRule =
-    LockRule { exact_key: true, exact_ms: Some(OVERLOADED_MS), authoritative: true, keep_count: true };
+/// The quota family's, the base model's or the exact key by status; length by the formula.
+const LOCK: LockRule = LockRule { exact_key: false, exact_ms: None, authoritative: false, keep_count: false };
 
-const STATUS_RULES: [StatusRule; 11] = [
-    // The only statuses that count (core 1.6.1).
-    StatusRule { statuses: &[(408, 408), (500, 500), (502, 504)], failure: TRIP },
-    // The last eligible target may be tried again after its wait (decision 26a).
-    StatusRule {
-        statuses: &[(429, 429)],
-        failure: reachable(Reason::RateLimitExceeded, CooldownRule::Scaled, Then::NextOrRetry),
-    },
-    // Confirmed by the ladder before it is terminal (decision 12a).
-    StatusRule {
-        statuses: &[(401, 401)],
-        failure: reachable(Reason::AuthError, CooldownRule::Ladder, Then::Next),
-    },
-    StatusRule {
-        statuses: &[(402, 402)],
-        failure: reachable(Reason::QuotaExhausted, CooldownRule::Ladder, Then::Next),
-    },
-    // Never a ban by itself (decision 1, core 3.9.5; E36, E37).
-    StatusRule {
-        statuses: &[(403, 403)],
-        failure: reachable(Reason::AuthError, CooldownRule::Scaled, Then::Next),
-    },
-    // The model, not the account, until a text says otherwise (core 5.2.3, decision 10).
-    StatusRule {
-        statuses: &[(404, 404)],
-        failure: Failure {
-            lock: Some(NOT_FOUND_LOCK),
-            ..reachable(Reason::NotFound, CooldownRule::Nothing, Then::Next)
-        },
-    },
-    // The content is the client's affair (decision 8).
-    StatusRule {
-        statuses: &[(400, 400), (413, 413), (415, 415), (422, 422)],
-        failure: reachable(Reason::Unknown, CooldownRule::Nothing, Then::Stop),
-    },
-    // Overload: one exact model for ten seconds, no count anywhere (decision 12c; E47).
-    StatusRule {
-        statuses: &[(529, 529)],
-        failure: Failure {
-            lock: Some(OVERLOADED_LOCK),
-            ..reachable(Reason::ModelCapacity, CooldownRule::Nothing, Then::NextOrOnce)
-        },
-    },
-    // 406 by R2. The 5xx that core 1.6.1 does not list are answers too: they cool, none counts.
-    StatusRule {
-        statuses: &[(406, 406), (500, 599)],
-        failure: reachable(Reason::ServerError, CooldownRule::Scaled, Then::Next),
-    },
-    // Any other 4xx: the base of the class, level unchanged (D27).
-    StatusRule {
-        statuses: &[(400, 499)],
-        failure: reachable(Reason::Unknown, CooldownRule::Base, Then::Next),
-    },
-    // A redirect is never followed: the provider's address is misconfigured (FC-041).
-    StatusRule {
-        statuses: &[(300, 399)],
-        failure: failure(502, Reason::ServerError, BreakerMark::Ignored, CooldownRule::Record, Then::Next),
-    },
-];
+// === for people ===
 
-/// The verdict of a status that is no success. What HTTP does not know as the head of an
-/// answer (1xx, below 100, 600 and above) is a bad answer.
-pub(super) fn of_status(status: u16) -> Failure {
-    let holds = |&(from, to): &(u16, u16)| (from..=to).contains(&status);
-    let rule = STATUS_RULES.iter().find(|rule| rule.statuses.iter().any(holds));
-    let mut failure = rule.map_or(NETWORK, |rule| rule.failure.clone());
-    if failure.status == 0 {
-        failure.status = status;
+/// One row of the table, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowDoc {
+    /// The name that `Failure.detector` carries.
+    pub id: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// When it holds.
+    pub when: String,
+    /// What follows.
+    pub outcome: String,
+}
+
+/// The table in its order, for documentation and the dashboard.
+pub fn rows() -> impl Iterator<Item = RowDoc> {
+    all().map(|row| RowDoc {
+        id: row.id.as_str(),
+        title: row.title,
+        when: row.when.describe(),
+        outcome: describe(&row.means),
+    })
+}
+
+/// One list of texts, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListDoc {
+    /// Its name in the specification, or ours.
+    pub id: &'static str,
+    /// What it says.
+    pub about: &'static str,
+    /// Any of these is a hit.
+    pub any: Vec<String>,
+    /// Any of these speaks against it.
+    pub unless: Vec<String>,
+}
+
+/// The text lists that the rows name, for documentation and the dashboard.
+pub fn lists() -> impl Iterator<Item = ListDoc> {
+    let words = |phrases: &[Phrase]| phrases.iter().map(Phrase::to_string).collect();
+    ALL.iter().map(move |list| ListDoc {
+        id: list.id,
+        about: list.about,
+        any: words(list.any),
+        unless: words(list.unless),
+    })
+}
+
+impl When {
+    fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(ranges) = self.statuses {
+            let shown = |(from, to): &(u16, u16)| match from == to {
+                true => from.to_string(),
+                false => format!("{from}–{to}"),
+            };
+            parts.push(ranges.iter().map(shown).collect::<Vec<_>>().join(", "));
+        }
+        if !self.says.is_empty() {
+            let lists = self.says.iter().map(|list| format!("{} ({})", list.about, list.id));
+            parts.push(format!("text says: {}", lists.collect::<Vec<_>>().join(" or ")));
+        }
+        if self.trusted {
+            parts.push("quota words trusted".into());
+        }
+        parts.extend(self.also.map(|(words, _)| words.to_owned()));
+        if parts.is_empty() { "anything else".into() } else { parts.join("; ") }
     }
-    failure
+}
+
+fn describe(means: &Failure) -> String {
+    let mut out = means.reason.as_str().to_owned();
+    let terminal = means.terminal.map(|terminal| match terminal {
+        TerminalRule::Banned => "banned",
+        TerminalRule::CreditsExhausted => "out of credit",
+        TerminalRule::ExpiredIfConfirmed => "expired when confirmed",
+        TerminalRule::Expired => "expired",
+    });
+    let cooldown = match means.cooldown {
+        CooldownRule::Nothing | CooldownRule::Record | CooldownRule::Stall => None,
+        CooldownRule::Scaled => Some("backoff".to_owned()),
+        CooldownRule::Base => Some("base of the class".to_owned()),
+        CooldownRule::Exact { ms, .. } => Some(format!("{ms} ms")),
+        CooldownRule::Rejected => Some("5, 15, 45, 60 min".to_owned()),
+        CooldownRule::Ladder => Some("ladder".to_owned()),
+    };
+    let lock = means.lock.map(|lock| match lock.exact_ms {
+        Some(ms) => format!("locks the model {ms} ms"),
+        None => "locks the model".to_owned(),
+    });
+    for part in [terminal.map(str::to_owned), cooldown, lock].into_iter().flatten() {
+        let _ = write!(out, "; {part}");
+    }
+    let then = match means.then {
+        Then::Stop => "stops with this answer",
+        Then::Next => "next target",
+        Then::NextProvider => "next provider or model",
+        Then::NextOrRetry => "next target, or again",
+        Then::NextOrOnce => "next target, or once more",
+    };
+    let _ = write!(out, "; {then}");
+    out
 }

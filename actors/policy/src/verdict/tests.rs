@@ -1,8 +1,15 @@
 //! One row per status and per kind of end, written out a second time on purpose: a change of
-//! the table must be meant.
+//! the table must be meant. The texts, the worked examples and the rules have their own files.
+
+mod decisions;
+mod examples;
+mod fields;
+mod lists;
+mod table;
 
 use super::{
-    BreakerMark, Case, CooldownRule, End, Failure, Kind, Reason, Signal, Then, Transport, Verdict, judge,
+    BreakerMark, Case, CooldownRule, End, Failure, Kind, Level, Reason, Signal, Then, Transport, Verdict,
+    judge,
 };
 use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
@@ -12,6 +19,7 @@ use CooldownRule::{Base, Ladder, Nothing, Record, Scaled, Stall};
 use Then::{Next, NextOrOnce, NextOrRetry, Stop};
 
 const TRIP: BreakerMark = Counts(Kind::Transient);
+const HOUR: CooldownRule = CooldownRule::Exact { ms: 3_600_000, level: Level::Keeps, stated: false };
 
 fn failure(end: End) -> Failure {
     match judge(&Signal::new(end, None), &Case::of(Class::Apikey)) {
@@ -23,17 +31,19 @@ fn failure(end: End) -> Failure {
 #[test]
 fn statuses() {
     type Row<'a> = (&'a [u16], Reason, BreakerMark, CooldownRule, Then);
-    let rows: [Row<'_>; 11] = [
+    let rows: [Row<'_>; 12] = [
         (&[408, 500, 502, 503, 504], Reason::ServerError, TRIP, Scaled, NextOrRetry),
         (&[429], Reason::RateLimitExceeded, Reachable, Scaled, NextOrRetry),
         (&[401], Reason::AuthError, Reachable, Ladder, Next),
-        (&[402], Reason::QuotaExhausted, Reachable, Ladder, Next),
+        // E33: terminal, nothing else.
+        (&[402], Reason::QuotaExhausted, Reachable, Nothing, Next),
         (&[403], Reason::AuthError, Reachable, Scaled, Next),
-        (&[404], Reason::NotFound, Reachable, Nothing, Next),
+        (&[404, 410], Reason::NotFound, Reachable, Nothing, Next),
         (&[400, 413, 415, 422], Reason::Unknown, Reachable, Nothing, Stop),
         (&[406], Reason::ServerError, Reachable, Scaled, Next),
         (&[529], Reason::ModelCapacity, Reachable, Nothing, NextOrOnce),
-        (&[405, 407, 409, 410, 411, 432, 451, 499], Reason::Unknown, Reachable, Base, Next),
+        (&[432], Reason::QuotaExhausted, Reachable, HOUR, Next),
+        (&[405, 407, 409, 411, 451, 499], Reason::Unknown, Reachable, Base, Next),
         (&[501, 505, 520, 524, 528, 530, 598, 599], Reason::ServerError, Reachable, Scaled, Next),
     ];
     for (statuses, reason, breaker, cooldown, then) in rows {
@@ -43,7 +53,7 @@ fn statuses() {
                 (got.status, got.reason, got.breaker, got.cooldown, got.then),
                 (*status, reason, breaker, cooldown, then)
             );
-            assert_eq!(got.lock.is_some(), [404, 529].contains(status), "{status}");
+            assert_eq!(got.lock.is_some(), [404, 410, 529].contains(status), "{status}");
         }
     }
 }

@@ -11,6 +11,8 @@ mod book;
 mod catalogue;
 mod find;
 mod restate;
+#[cfg(test)]
+mod tests;
 
 pub use book::{ErrorDefault, ErrorRule, MOST_RULES, RuleBook, RuleFault};
 pub(crate) use find::{Found, Seen};

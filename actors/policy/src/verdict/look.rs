@@ -4,7 +4,7 @@
 use super::lists::{self, QUOTA};
 use super::phrase::List;
 use super::words::Words;
-use super::{Case, Signal};
+use super::{Case, RuleId, Signal};
 use crate::hint::{self, Hint};
 use crate::ids::Class;
 use crate::rules::{Found, Restated, Seen, restate};
@@ -31,9 +31,21 @@ impl<'a> Look<'a> {
         let stated = signal.hint.map(|hint| hint.wait_ms);
         let restated = restate(case.provider, status, &words.texts, stated);
         let quota = words.say(&QUOTA);
-        let known = !case.provider.is_empty();
-        let trusted = restated.status != 429 || !known || case.class == Class::Oauth || quota;
-        Self { case, status: restated.status, restated, words, trusted, quota, hint: signal.hint, signal }
+        let (status, hint) = (restated.status, signal.hint);
+        let mut look = Self { case, status, restated, words, trusted: true, quota, hint, signal };
+        look.trusted = look.trusts_quota_words();
+        look
+    }
+
+    /// Core 3.2 `Q`. What an operator's own rule speaks about is not guessed from the words of
+    /// a key's 429 (C14a).
+    fn trusts_quota_words(&self) -> bool {
+        let by_operator = || {
+            let found = self.rule();
+            found.is_some_and(|found| matches!(found.rule.id, RuleId::Operator(_)))
+        };
+        let known = !self.case.provider.is_empty();
+        self.status != 429 || !known || self.case.class == Class::Oauth || (self.quota && !by_operator())
     }
 
     pub(super) fn says(&self, list: &List) -> bool {

@@ -111,8 +111,10 @@ pub fn lock_for(
     if failure.reason == Reason::RequestRejected {
         return Some((LockKey::exact(case.model), refusal()));
     }
-    // A healthy account that is busy is never a model's fault (core 3.2.1, F23).
-    if failure.terminal.is_some() || failure.reason == Reason::ConcurrencyLimited {
+    // A healthy account that is busy is never a model's fault (core 3.2.1, F23); nor is what
+    // the whole account says of itself (FC-078).
+    let account = failure.of_account || failure.reason == Reason::ConcurrencyLimited;
+    if failure.terminal.is_some() || account {
         return None;
     }
     let by_list = settings.enabled && settings.error_codes.contains(&failure.status);

@@ -25,7 +25,8 @@ pub struct Failure {
     /// What is locked instead of (or beside) the cooldown.
     pub lock: Option<LockRule>,
     /// It speaks of the whole account: no lock takes the cooldown's place, not even where a
-    /// quota belongs to one model (core 3.2.1, P10, FC-078).
+    /// quota belongs to one model (core 3.2.1, FC-078). An honoured rule of the connection (P10)
+    /// is told by `rule`: there `disableCooling` still leads to a lock (C4).
     pub of_account: bool,
     /// The end of the connection's use until credentials change (core 3.9).
     pub terminal: Option<TerminalRule>,

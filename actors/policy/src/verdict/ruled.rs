@@ -20,15 +20,13 @@ pub(super) fn apply(look: &Look<'_>, row: Failure, found: Found) -> Failure {
 /// status alone would have ended stays in use; the operator wanted a wait, not an end.
 pub(super) fn apply_with(look: &Look<'_>, row: Failure, found: Found, level: Level) -> Failure {
     let weighed = weigh(look, found, level);
-    let whole = found.rule.honoured && found.rule.scope != RuleScope::Model;
     let failure = Failure {
         reason: found.reason,
         // As far as the status and the new reason let it (core 1.6).
         breaker: BreakerMark::Counts(Kind::Transient),
         cooldown: weighed,
         lock: None,
-        // P10 wants this reason; with another one a quota per model still locks (rules 3.10.8).
-        of_account: whole && found.reason == Reason::QuotaExhausted,
+        of_account: false,
         terminal: None,
         rule: Some(found.rule),
         // A quota that is gone is not asked again in place (routing 7.3).

@@ -35,8 +35,10 @@ struct When {
     /// Quota words may be trusted (core 3.2 `Q`).
     trusted: bool,
     /// More, in words and in code.
-    also: Option<(&'static str, fn(&Look<'_>) -> bool)>,
+    also: Option<Also>,
 }
+
+type Also = (&'static str, fn(&Look<'_>) -> bool);
 
 const ALWAYS: When = When { statuses: None, says: &[], trusted: false, also: None };
 

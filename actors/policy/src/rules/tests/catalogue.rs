@@ -24,120 +24,116 @@ fn found(provider: &str, status: u16, headers: &[(&str, &str)], text: &str) -> O
     Some((found.rule.id.name()?, found.reason, found.rule.scope, found.cooldown_ms))
 }
 
+type Row = (&'static str, u16, &'static [(&'static str, &'static str)], &'static str, Outcome);
+
+const MODEL: &str = "upstream request failed: model is unavailable.";
+const MONTHLY: &str = "Monthly usage limit reached. Resets in 2 hours.";
+const REQUESTS: &[(&str, &str)] = &[("X-RateLimit-Remaining-Requests", "0")];
+const TOKENS: &[(&str, &str)] = &[("x-ratelimit-remaining-tokens", " 0 ")];
+const COUNTS: &[(&str, &str)] = &[("x-model-quota-remaining", "haiku=0")];
+
+const ROWS: &[Row] = &[
+    (
+        "opencode-cli",
+        429,
+        &[],
+        "endpoint is unavailable",
+        Some(("opencode-endpoint-unavailable", ModelCapacity, Model, Some(300_000))),
+    ),
+    (
+        "opencode",
+        429,
+        &[],
+        MONTHLY,
+        Some(("opencode-monthly-quota-resets-in", QuotaExhausted, Connection, Some(7_200_000))),
+    ),
+    (
+        "opencode-zen",
+        429,
+        REQUESTS,
+        "",
+        Some(("opencode-quota-exhausted-headers", QuotaExhausted, Connection, None)),
+    ),
+    (
+        "opencode-go",
+        429,
+        TOKENS,
+        "",
+        Some(("opencode-quota-exhausted-headers", QuotaExhausted, Connection, None)),
+    ),
+    (
+        "opencode",
+        429,
+        &[],
+        "account_quota_exceeded",
+        Some(("opencode-quota-exhausted-body", QuotaExhausted, Connection, None)),
+    ),
+    (
+        "opencode",
+        429,
+        &[],
+        "organization_quota_exceeded",
+        Some(("opencode-quota-exhausted-body", QuotaExhausted, Connection, None)),
+    ),
+    (
+        "opencode",
+        429,
+        &[],
+        "plan_limit_reached",
+        Some(("opencode-quota-exhausted-body", QuotaExhausted, Connection, None)),
+    ),
+    (
+        "opencode",
+        400,
+        &[],
+        MODEL,
+        Some(("opencode-400-model-unavailable", ModelCapacity, Model, Some(3_600_000))),
+    ),
+    ("minimax", 429, COUNTS, "", Some(("minimax-per-model-quota", QuotaExhausted, Model, None))),
+    ("minimax-passthrough", 429, COUNTS, "", Some(("minimax-per-model-quota", QuotaExhausted, Model, None))),
+    (
+        "cloudflare-ai",
+        429,
+        &[],
+        "daily free allocation",
+        Some(("cloudflare-ai-daily-neuron-allocation", QuotaExhausted, Connection, None)),
+    ),
+    (
+        "OpenRouter",
+        402,
+        &[],
+        "",
+        Some(("openrouter-credit-exhausted-402", QuotaExhausted, Connection, Some(120_000))),
+    ),
+    (
+        "agentrouter",
+        403,
+        &[],
+        "无权访问模型",
+        Some(("agentrouter-model-access-denied", AuthError, Model, Some(21_600_000))),
+    ),
+    (
+        "agentrouter",
+        429,
+        &[],
+        "用户额度不足",
+        Some(("agentrouter-user-quota-exhausted", QuotaExhausted, Connection, None)),
+    ),
+    (
+        "agentrouter",
+        403,
+        &[],
+        "额度不足 无权访问模型",
+        Some(("agentrouter-model-access-denied", AuthError, Model, Some(21_600_000))),
+    ),
+];
+
 #[test]
 fn every_row_matches_what_it_is_for() {
-    let model = "upstream request failed: model is unavailable.";
-    let monthly = "Monthly usage limit reached. Resets in 2 hours.";
-    let daily = "daily free allocation";
-    let requests: &[(&str, &str)] = &[("X-RateLimit-Remaining-Requests", "0")];
-    let tokens: &[(&str, &str)] = &[("x-ratelimit-remaining-tokens", " 0 ")];
-    let counts: &[(&str, &str)] = &[("x-model-quota-remaining", "haiku=0")];
-    type Row<'a> = (&'a str, u16, &'a [(&'a str, &'a str)], &'a str, Outcome);
-    let rows: [Row<'_>; 15] = [
-        (
-            "opencode-cli",
-            429,
-            &[],
-            "endpoint is unavailable",
-            Some(("opencode-endpoint-unavailable", ModelCapacity, Model, Some(300_000))),
-        ),
-        (
-            "opencode",
-            429,
-            &[],
-            monthly,
-            Some(("opencode-monthly-quota-resets-in", QuotaExhausted, Connection, Some(7_200_000))),
-        ),
-        (
-            "opencode-zen",
-            429,
-            requests,
-            "",
-            Some(("opencode-quota-exhausted-headers", QuotaExhausted, Connection, None)),
-        ),
-        (
-            "opencode-go",
-            429,
-            tokens,
-            "",
-            Some(("opencode-quota-exhausted-headers", QuotaExhausted, Connection, None)),
-        ),
-        (
-            "opencode",
-            429,
-            &[],
-            "account_quota_exceeded",
-            Some(("opencode-quota-exhausted-body", QuotaExhausted, Connection, None)),
-        ),
-        (
-            "opencode",
-            429,
-            &[],
-            "organization_quota_exceeded",
-            Some(("opencode-quota-exhausted-body", QuotaExhausted, Connection, None)),
-        ),
-        (
-            "opencode",
-            429,
-            &[],
-            "plan_limit_reached",
-            Some(("opencode-quota-exhausted-body", QuotaExhausted, Connection, None)),
-        ),
-        (
-            "opencode",
-            400,
-            &[],
-            model,
-            Some(("opencode-400-model-unavailable", ModelCapacity, Model, Some(3_600_000))),
-        ),
-        ("minimax", 429, counts, "", Some(("minimax-per-model-quota", QuotaExhausted, Model, None))),
-        (
-            "minimax-passthrough",
-            429,
-            counts,
-            "",
-            Some(("minimax-per-model-quota", QuotaExhausted, Model, None)),
-        ),
-        (
-            "cloudflare-ai",
-            429,
-            &[],
-            daily,
-            Some(("cloudflare-ai-daily-neuron-allocation", QuotaExhausted, Connection, None)),
-        ),
-        (
-            "OpenRouter",
-            402,
-            &[],
-            "",
-            Some(("openrouter-credit-exhausted-402", QuotaExhausted, Connection, Some(120_000))),
-        ),
-        (
-            "agentrouter",
-            403,
-            &[],
-            "无权访问模型",
-            Some(("agentrouter-model-access-denied", AuthError, Model, Some(21_600_000))),
-        ),
-        (
-            "agentrouter",
-            429,
-            &[],
-            "用户额度不足",
-            Some(("agentrouter-user-quota-exhausted", QuotaExhausted, Connection, None)),
-        ),
-        (
-            "agentrouter",
-            403,
-            &[],
-            "额度不足 无权访问模型",
-            Some(("agentrouter-model-access-denied", AuthError, Model, Some(21_600_000))),
-        ),
-    ];
-    for (provider, status, headers, text, want) in rows {
-        assert_eq!(found(provider, status, headers, text), want, "{provider} {status} {text}");
+    for (provider, status, headers, text, want) in ROWS {
+        assert_eq!(found(provider, *status, headers, text), *want, "{provider} {status} {text}");
     }
-    let matched: BTreeSet<&str> = rows.iter().filter_map(|(.., want)| want.map(|(id, ..)| id)).collect();
+    let matched: BTreeSet<&str> = ROWS.iter().filter_map(|(.., want)| want.map(|(id, ..)| id)).collect();
     assert_eq!(matched.len(), BUILT_IN.len(), "a row without a test");
 }
 

@@ -73,7 +73,6 @@ fn c1_c2_a_restated_quota_cools_the_connection_and_tells_the_client() {
             rule_of(&failure),
             (Some("agentrouter-user-quota-exhausted"), RuleScope::Connection, true)
         );
-        assert!(failure.of_account, "C1: P10");
         assert_eq!((failure.terminal, failure.lock), (None, None), "C1: not terminal");
         // Told to the client, never fed to the cooldown (rules 2.3.2).
         assert_eq!((failure.client_wait_ms, failure.hint), (Some(60_000), None), "C1");
@@ -114,7 +113,7 @@ fn c5_c6_access_denied_to_one_model_locks_that_model() {
     let lock =
         LockRule { exact_key: false, exact_ms: Some(21_600_000), authoritative: false, keep_count: false };
     assert_eq!((failure.lock, failure.cooldown), (Some(lock), CooldownRule::Nothing), "C5, C6");
-    assert!(!failure.of_account && failure.terminal.is_none());
+    assert_eq!(failure.terminal, None);
 }
 
 /// Decision 29: with both texts the access rule stands first.
@@ -160,7 +159,7 @@ fn c10_openrouters_402_is_a_label_with_a_cooldown() {
         (Some("openrouter-credit-exhausted-402"), RuleScope::Connection, false),
         "C10"
     );
-    assert!(!failure.of_account && failure.terminal.is_none(), "C10");
+    assert_eq!(failure.terminal, None, "C10");
 }
 
 #[test]
@@ -181,7 +180,6 @@ fn c13_c14_an_operators_wait_is_exact() {
     let case = Case { rules: &rules, ..at("ACME") };
     let failure = judged(&case, 429, &[("retry-after", "900")], "POOL DRAINED");
     assert_eq!((failure.reason, failure.cooldown), (QuotaExhausted, exactly(60_000, Level::Rises)), "C13");
-    assert!(failure.of_account, "C13");
     let failure = judged(&case, 503, &[], "the pool drained");
     assert_eq!((failure.status, failure.cooldown), (503, exactly(60_000, Level::Rises)), "C14");
     assert_eq!(judged(&case, 429, &[], "full pool").rule, None);
@@ -225,7 +223,7 @@ fn c17_c18_c19_a_default_is_at_least() {
         failure.rule.map(|rule| (rule.id, rule.scope)),
         Some((RuleId::CatchAll, RuleScope::Connection))
     );
-    assert_eq!((failure.reason, failure.of_account), (RateLimitExceeded, false), "C17");
+    assert_eq!(failure.reason, RateLimitExceeded, "C17");
     let longer = [("retry-after", "900")];
     let stated = CooldownRule::Exact { ms: 900_000, level: Level::Zero, stated: true };
     assert_eq!(judged(&case, 429, &longer, "").cooldown, stated, "C18");
@@ -305,7 +303,7 @@ fn c30_another_reason_is_not_the_connections_quota() {
     let rules = book(vec![limited], None);
     let case = Case { rules: &rules, per_model_quota: true, ..at("acme") };
     let failure = judged(&case, 429, &[], "");
-    assert!(!failure.of_account, "C30");
+    assert_eq!(rule_of(&failure), (None, RuleScope::Connection, true), "C30");
     assert_eq!((failure.cooldown, failure.reason), (CooldownRule::Scaled, RateLimitExceeded), "C30");
 }
 
@@ -317,7 +315,7 @@ fn scopes_of_an_operators_rule() {
     {
         let rules = book(vec![ErrorRule { scope: Some(scope), ..rule(Some(429), None, Some(5_000)) }], None);
         let failure = judged(&Case { rules: &rules, ..at("acme") }, 429, &[], "");
-        assert_eq!((failure.of_account, failure.lock.is_some()), (whole, !whole), "{scope:?}");
+        assert_eq!((rule_of(&failure), failure.lock.is_some()), ((None, scope, true), !whole), "{scope:?}");
         assert_eq!(failure.lock.and_then(|lock| lock.exact_ms), (!whole).then_some(5_000), "{scope:?}");
     }
 }

@@ -7,7 +7,9 @@
 
 mod build;
 mod connection_fields;
+mod data;
 mod derive;
+mod effective;
 mod entities;
 mod finding;
 mod headers;
@@ -23,21 +25,27 @@ mod stored_connection;
 mod table;
 mod value;
 mod walk;
+mod wire;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use connection_fields::{Detail, SECRETS, fields_of};
+pub use data::{ErrorDefault, ErrorRule, RuleScope};
+pub use effective::{Effective, tree};
 pub use entities::{
     AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, Model, OauthClient, OauthTokens,
     Provider, Scope, Source,
 };
 pub use finding::Finding;
-pub use kind::{Items, Kind, Shape};
+pub use kind::{Data, Items, Kind, Shape};
 pub use overlay::unknown_variables;
-pub use resilience::{BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderQuota, Resilience};
+pub use resilience::{
+    BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, RefreshScope,
+    Resilience, Rotation, RotationNumbers, TokenRefreshBreaker, WindowNumbers,
+};
 pub use secret::Secret;
-pub use services::{Admin, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};
+pub use services::{Admin, AutoDisable, Behaviour, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};
 pub use sheet::Origin;
 pub use stored::Stored;
 pub use stored_connection::{
@@ -70,6 +78,8 @@ pub struct Settings {
     pub metrics: Metrics,
     /// Numbers of breaker, cooldown and lockout.
     pub resilience: Resilience,
+    /// Rules and choices that are no numbers.
+    pub behaviour: Behaviour,
     /// Upstream vendors, in file order.
     pub providers: Vec<Provider>,
     /// Credentials, in file order.
@@ -105,21 +115,10 @@ pub struct Loaded {
     pub settings: Settings,
     /// What is doubtful in it.
     pub warnings: Vec<Finding>,
-    /// Every key of a section with its value and who gave it, in the table's order.
+    /// Every key with its value and who gave it, in the table's order; entities are not listed.
     pub effective: Vec<Effective>,
     /// The file it was made from.
     pub text: FileText,
-}
-
-/// One key of a section as it is in force; entities are not listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Effective {
-    /// The key, for example `server.listen`.
-    pub key: &'static str,
-    /// Its value in canonical units; a literal secret is redacted.
-    pub value: String,
-    /// Who gave it.
-    pub origin: Origin,
 }
 
 /// What exists besides the file when `demo.enabled` is true: references to it pass, its
@@ -194,6 +193,7 @@ fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<L
     let mut root = walk::walk(&text.text, &mut findings);
     overlay::overlay(&mut root, env, &mut findings);
     stored::lay(&mut root, stored, &mut findings);
+    effective::warn_of_idle(&root, &mut findings);
     derive::derive(&mut root, &mut findings);
     let nothing = Builtin::default();
     let builtin = if root.flag("demo.enabled") { builtin } else { &nothing };
@@ -202,7 +202,7 @@ fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<L
     let (known, collected) = (Known::new(builtin), &mut findings);
     let context = Context { root: &root, env, folder, strategies, builtin, findings: collected, known };
     let settings = context.settings();
-    let effective = effective(&root);
+    let effective = effective::list(&root);
     findings.finish().map(|warnings| Loaded { settings, warnings, effective, text })
 }
 
@@ -216,14 +216,4 @@ fn read(path: &Path, findings: &mut Findings) -> String {
     let problem = Problem::new(problem, "a readable TOML file");
     findings.refuse(&Place::Line(0), "file", problem);
     String::new()
-}
-
-fn effective(root: &Sheet) -> Vec<Effective> {
-    let rows = table().iter().filter(|row| row.is_scalar());
-    let entry = |row: &Row| Effective {
-        key: row.key,
-        value: root.value(row.key).map(|value| value.to_string()).unwrap_or_default(),
-        origin: root.origin_of(row.key),
-    };
-    rows.map(entry).collect()
 }

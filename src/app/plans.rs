@@ -60,11 +60,23 @@ fn bounds(mailbox: &settings::Mailbox) -> MailboxBounds {
 
 fn breaker(settings: &Settings, class: Class) -> BreakerSettings {
     let numbers = settings.resilience.provider_breaker.of(class);
+    let built_in = BreakerSettings::for_class(class);
+    let hinted = BreakerSettings::for_class(Class::Apikey);
+    let (rate_limit_hold_ms, quota_hold_ms) =
+        match settings.resilience.connection_cooldown.of(class).use_upstream_429_breaker_hints {
+            None => (built_in.rate_limit_hold_ms, built_in.quota_hold_ms),
+            Some(true) => (hinted.rate_limit_hold_ms, hinted.quota_hold_ms),
+            Some(false) => (None, None),
+        };
     BreakerSettings {
         open_at: numbers.failure_threshold,
         degrade_at: numbers.degradation_threshold,
         reset_ms: numbers.reset_timeout_ms,
-        ..BreakerSettings::for_class(class)
+        max_multiplier: numbers.max_backoff_multiplier,
+        escalate_after: numbers.backoff_escalation_count,
+        rate_limit_hold_ms,
+        quota_hold_ms,
+        ..built_in
     }
 }
 
@@ -89,6 +101,8 @@ fn numbers(
     let quota = settings.resilience.provider_quota_overrides.get(provider.id.as_str());
     let provider_delay =
         quota.and_then(|quota| quota.rate_limit_cooldown_seconds).map(|seconds| seconds * 1_000);
+    let everybodys_delay =
+        settings.resilience.rotation.rate_limit_reset_seconds.map(|seconds| seconds * 1_000);
     let reset_ms = settings.resilience.provider_breaker.of(class).reset_timeout_ms;
     let cooldown = CooldownSettings {
         base_ms: cooling.base_cooldown_ms,
@@ -96,7 +110,7 @@ fn numbers(
         max_steps: cooling.max_backoff_steps,
         ceiling_ms: settings.resilience.model_lockout.max_cooldown_ms,
         trial_ms: reset_ms,
-        rate_limit_delay_ms: resolve_delay(connection.rate_limit_delay_ms, provider_delay, None),
+        rate_limit_delay_ms: resolve_delay(connection.rate_limit_delay_ms, provider_delay, everybodys_delay),
         disable_cooling: connection.disable_cooling,
         ..CooldownSettings::for_class(class)
     };

@@ -8,6 +8,7 @@ mod combos;
 mod connections;
 mod credentials;
 mod keys;
+mod numbers;
 mod providers;
 mod sections;
 

@@ -99,6 +99,7 @@ pub(super) fn write(value: &Value) -> Json {
             .map(|(name, count)| (name.clone(), Json::from(*count)))
             .collect::<Map<_, _>>()
             .into(),
+        Value::Data(json) => json.clone(),
         Value::Secret(_) | Value::Headers(_) => Json::Null,
     }
 }

@@ -34,6 +34,19 @@ pub enum Kind {
     Headers,
     /// A table of names and whole numbers from the first to the second.
     Counts(u64, u64),
+    /// A value with an inner structure of its own.
+    Data(Data),
+}
+
+/// What a structured value holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Operators' error rules by provider.
+    Rules,
+    /// Operators' catch-all defaults by provider.
+    Defaults,
+    /// Percentages by provider and window.
+    Windows,
 }
 
 /// The shape of a text.
@@ -72,6 +85,8 @@ pub enum Items {
     Ids,
     /// Scopes of an OAuth token, possibly none.
     Scopes,
+    /// Short texts, possibly none.
+    Signals,
 }
 
 impl Kind {
@@ -97,6 +112,11 @@ impl Kind {
             Self::Secret => "\"env:NAME\", \"file:PATH\" or the secret itself".to_owned(),
             Self::Headers => "a table of header names and texts".to_owned(),
             Self::Counts(low, high) => format!("a table of names and whole numbers from {low} to {high}"),
+            Self::Data(Data::Rules) => {
+                "lists of { status, match, scope, reason, cooldown_ms } by provider".to_owned()
+            }
+            Self::Data(Data::Defaults) => "{ cooldown_ms, scope, reason } by provider".to_owned(),
+            Self::Data(Data::Windows) => "percentages by provider and window".to_owned(),
         }
     }
 }
@@ -143,6 +163,7 @@ impl Items {
             Self::Patterns => "a list of models such as [\"gpt-*\"], not empty".to_owned(),
             Self::Ids => "a list of ids".to_owned(),
             Self::Scopes => "a list of texts without blanks".to_owned(),
+            Self::Signals => "a list of texts of 1 to 200 characters".to_owned(),
         }
     }
 }

@@ -55,7 +55,7 @@ fn guides(row: &'static Row, name: &str, text: &str, sheet: &mut Sheet, findings
         return;
     }
     let place = Place::Env(name.to_owned());
-    match whole_number(&row.kind, text) {
+    match of_the_guide(row, name, text) {
         Some(value) => {
             sheet.cells.insert(row.key, Cell { value: Some(value), place });
         }
@@ -63,6 +63,28 @@ fn guides(row: &'static Row, name: &str, text: &str, sheet: &mut Sheet, findings
             let problem = Problem::new("is ignored", row.kind.accepted());
             findings.warn(&place, row.key, problem);
         }
+    }
+}
+
+fn of_the_guide(row: &Row, name: &str, text: &str) -> Option<Value> {
+    match row.kind {
+        Kind::Flag => flag(name, text).map(Value::Flag),
+        kind => whole_number(&kind, text),
+    }
+}
+
+/// The guide's flags differ in what they understand (core 6.4, flow 5.3).
+fn flag(name: &str, text: &str) -> Option<bool> {
+    let text = text.trim().to_ascii_lowercase();
+    let on = matches!(text.as_str(), "true" | "1" | "on");
+    match (name, text.as_str()) {
+        _ if on => Some(true),
+        ("PROVIDER_COOLDOWN_ENABLED" | "QUOTA_PREFLIGHT_CUTOFF_ENABLED", _) => Some(false),
+        (_, "false" | "0" | "off") => Some(false),
+        ("RATE_LIMIT_AUTO_ENABLE", _) => None,
+        (_, "yes") => Some(true),
+        (_, "no") => Some(false),
+        _ => None,
     }
 }
 

@@ -17,6 +17,16 @@ pub struct Resilience {
     pub connection_cooldown: PerClass<CooldownNumbers>,
     /// Lockouts of single models by status list.
     pub model_lockout: LockoutNumbers,
+    /// The opt-in window gate of combos.
+    pub provider_cooldown: ProviderCooldown,
+    /// Points of latency and errors when p2c compares two accounts; 0: none.
+    pub p2c_latency_weight: u32,
+    /// Whether a stream that stalls makes its connection rest.
+    pub stream_stall_cooldown: bool,
+    /// When token refreshes stop.
+    pub token_refresh_breaker: TokenRefreshBreaker,
+    /// Whether and when failures move a request to the next account.
+    pub rotation: Rotation,
     /// Exceptions by provider id.
     pub provider_quota_overrides: BTreeMap<String, ProviderQuota>,
 }
@@ -52,6 +62,10 @@ pub struct BreakerNumbers {
     pub degradation_threshold: u32,
     /// How long it stays open before a probe.
     pub reset_timeout_ms: Millis,
+    /// The longest hold after failed probes, in multiples of the first.
+    pub max_backoff_multiplier: u32,
+    /// Failed probes before the hold starts to double.
+    pub backoff_escalation_count: u32,
 }
 
 /// How long a connection rests after a failure.
@@ -61,8 +75,82 @@ pub struct CooldownNumbers {
     pub base_cooldown_ms: Millis,
     /// Whether a wait stated by the provider replaces the computed one.
     pub use_upstream_retry_hints: bool,
+    /// Whether a 429 on a probe lengthens the breaker's hold; `None`: as the class does.
+    pub use_upstream_429_breaker_hints: Option<bool>,
     /// How often the rest may double.
     pub max_backoff_steps: u32,
+}
+
+/// The window gate (core 2): combos leave a provider alone that failed too often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderCooldown {
+    /// Whether it acts.
+    pub enabled: bool,
+    /// The first rest of a connection in it; each repetition doubles it.
+    pub min_retry_cooldown_ms: Millis,
+    /// The longest such rest; never below the first.
+    pub max_retry_cooldown_ms: Millis,
+    /// The window of a provider, by its class.
+    pub windows: PerClass<WindowNumbers>,
+}
+
+/// When the window gate leaves a provider alone (core 2.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowNumbers {
+    /// Failures inside the window.
+    pub failure_threshold: u32,
+    /// Its length.
+    pub failure_window_ms: Millis,
+    /// How long the provider is left alone.
+    pub cooldown_ms: Millis,
+}
+
+/// When token refreshes stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenRefreshBreaker {
+    /// Whose failures are counted together.
+    pub scope: RefreshScope,
+    /// Failures that stop refreshing.
+    pub failure_threshold: u32,
+    /// For how long.
+    pub cooldown_ms: Millis,
+}
+
+/// Whose failed refreshes are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefreshScope {
+    /// All connections of a provider.
+    Provider,
+    /// Each connection alone.
+    Connection,
+}
+
+/// Whether and when failures move a request to the next account (core 3.5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// The master switch.
+    pub enabled: bool,
+    /// Rest after a 429 without a stated wait, in seconds; `None`: computed.
+    pub rate_limit_reset_seconds: Option<u64>,
+    /// For 429.
+    pub on_429: RotationNumbers,
+    /// For any 5xx but 502.
+    pub on_500: RotationNumbers,
+    /// For 502.
+    pub on_502: RotationNumbers,
+    /// For 400, which is never blocked.
+    pub on_400: RotationNumbers,
+}
+
+/// Rotation for one class of statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RotationNumbers {
+    /// Whether it moves a request at all.
+    pub rotate: bool,
+    /// How many failures inside the window it takes.
+    pub threshold: u32,
+    /// That window.
+    pub window_ms: Millis,
 }
 
 /// Lockouts of one model on one connection, by status list.

@@ -2,11 +2,12 @@
 //!
 //! One struct per section of the config file; every number has passed its bounds.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Secret;
+use super::{ErrorDefault, ErrorRule, Secret};
 
 /// `[server]`: where clients connect and what they may cost.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,4 +109,32 @@ pub struct Log {
 pub struct Metrics {
     /// Whether `/metrics` answers without management auth.
     pub public: bool,
+}
+
+/// `[settings]`: what the guide keeps beside `resilienceSettings`, as far as it acts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Behaviour {
+    /// What an error of a provider means, by its id in lower case; first match wins.
+    pub provider_error_rules: BTreeMap<String, Vec<ErrorRule>>,
+    /// What any other error of a provider means, by its id in lower case.
+    pub provider_error_defaults: BTreeMap<String, ErrorDefault>,
+    /// Texts that say that an account is banned, besides the built-in ones.
+    pub custom_banned_signals: Vec<String>,
+    /// Which banned accounts are switched off.
+    pub auto_disable_banned: AutoDisable,
+    /// Hour (UTC) at which daily quotas return; `None`: midnight.
+    pub quota_reset_hour: Option<u32>,
+    /// How an account of a provider is chosen: `fill-first` or `p2c`.
+    pub fallback_strategy: String,
+}
+
+/// Which banned accounts are switched off (core 3.6 P18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AutoDisable {
+    /// None.
+    Off,
+    /// All.
+    All,
+    /// Subscriptions only.
+    Subscription,
 }

@@ -131,6 +131,21 @@ impl Sheet {
         matches!(self.value(key), Some(Value::Flag(true)))
     }
 
+    /// A flag that may be absent.
+    pub fn choice(&self, key: &str) -> Option<bool> {
+        match self.value(key) {
+            Some(Value::Flag(flag)) => Some(flag),
+            _ => None,
+        }
+    }
+
+    pub fn data(&self, key: &str) -> Option<serde_json::Value> {
+        match self.value(key) {
+            Some(Value::Data(json)) => Some(json),
+            _ => None,
+        }
+    }
+
     pub fn whole(&self, key: &str) -> Option<u64> {
         match self.value(key) {
             Some(Value::Whole(number) | Value::Size(number)) => Some(number),

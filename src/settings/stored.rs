@@ -12,7 +12,8 @@ use super::finding::{Findings, Place, Problem};
 use super::sheet::{Cell, Sheet};
 use super::stored_connection::StoredConnections;
 use super::table::{self, Row};
-use super::value::{self, Value};
+use super::value::Value;
+use super::wire;
 
 /// Everything that the management API has set.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,12 +33,15 @@ impl Stored {
 
 /// Lays the stored settings over the sheet.
 pub(super) fn lay(sheet: &mut Sheet, stored: &Stored, findings: &mut Findings) {
-    for (key, json) in &stored.settings {
+    for (key, value) in &stored.settings {
         let Some((row, name)) = locate(key).filter(|(row, _)| row.is_storable()) else {
             findings.warn(&Place::Stored, key, Problem::new("is stored, but there is no such key", ""));
             continue;
         };
-        let Some(value) = read(row, json) else {
+        if beats_stored(sheet, row) {
+            continue;
+        }
+        let Some(value) = read(row, value) else {
             findings.warn(
                 &Place::Stored,
                 key,
@@ -53,16 +57,22 @@ pub(super) fn lay(sheet: &mut Sheet, stored: &Stored, findings: &mut Findings) {
     }
 }
 
+/// Of the guide's variables one is stronger than what is stored (flow 4.1).
+fn beats_stored(sheet: &Sheet, row: &Row) -> bool {
+    let place = sheet.cells.get(row.key).map(|cell| &cell.place);
+    matches!(place, Some(Place::Env(name)) if name == "RATE_LIMIT_AUTO_ENABLE")
+}
+
 /// The value of a row; one flag has always been read generously (core 5.2).
-fn read(row: &Row, json: &Json) -> Option<Value> {
-    let flag = match json {
+fn read(row: &Row, stored: &Json) -> Option<Value> {
+    let flag = match stored {
         Json::String(text) => matches!(text.as_str(), "true" | "1"),
         Json::Number(number) => number.as_f64() != Some(0.0),
-        _ => return value::from_stored(&row.kind, json),
+        _ => return wire::from_stored(&row.kind, stored),
     };
     match row.key {
         "resilience.model_lockout.enabled" => Some(Value::Flag(flag)),
-        _ => value::from_stored(&row.kind, json),
+        _ => wire::from_stored(&row.kind, stored),
     }
 }
 

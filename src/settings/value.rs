@@ -6,9 +6,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
+use super::data;
 use super::finding::Problem;
 use super::headers;
 use super::kind::{Items, Kind, SIZE_UNITS, Shape, show_size};
@@ -30,6 +32,8 @@ pub(super) enum Value {
     Secret(Reference),
     Headers(Vec<(String, String)>),
     Counts(Vec<(String, u64)>),
+    /// Structured and checked, in the form of the management API.
+    Data(Json),
 }
 
 impl fmt::Display for Value {
@@ -56,6 +60,7 @@ impl fmt::Display for Value {
                     counts.iter().map(|(name, count)| format!("{name} = {count}")).collect();
                 f.write_str(&counts.join(", "))
             }
+            Self::Data(json) => write!(f, "{json}"),
         }
     }
 }
@@ -90,6 +95,17 @@ pub(super) fn from_toml(
             let codes = array.iter().filter_map(|item| code(item, problems)).collect();
             return Some(Value::Codes(codes));
         }
+        (Kind::Data(data), _) => {
+            let (json, read) = (data::from_toml(value.get_ref()), data::Spelling::File);
+            match data::check(*data, &json) {
+                Ok(json) => return Some(Value::Data(json)),
+                Err(faults) => {
+                    let faults = faults.into_iter();
+                    problems.extend(faults.map(|fault| (here, fault.problem(read))));
+                    return None;
+                }
+            }
+        }
         (kind, value) => single(kind, value),
     };
     read.map_err(|problem| problems.push((here, problem))).ok()
@@ -103,9 +119,8 @@ fn single(kind: &Kind, value: &DeValue<'_>) -> Result<Value, Problem> {
         (Kind::Number(..), DeValue::Integer(number)) => number_of(kind, number.as_str()),
         (Kind::Number(..), DeValue::Float(number)) => number_of(kind, number.as_str()),
         (Kind::Flag | Kind::Whole(..) | Kind::Number(..) | Kind::Codes, _) => Err(wrong_type()),
-        (Kind::List(Items::Patterns | Items::Ids | Items::Scopes) | Kind::Headers | Kind::Counts(..), _) => {
-            Err(wrong_type())
-        }
+        (Kind::List(Items::Patterns | Items::Ids | Items::Scopes | Items::Signals), _) => Err(wrong_type()),
+        (Kind::Headers | Kind::Counts(..) | Kind::Data(_), _) => Err(wrong_type()),
         (kind, DeValue::String(text)) => from_text(kind, text),
         (Kind::Text(Shape::Instant), DeValue::Datetime(at)) => from_text(kind, &at.to_string()),
         _ => Err(wrong_type()),
@@ -145,45 +160,17 @@ pub(super) fn from_text(kind: &Kind, text: &str) -> Result<Value, Problem> {
         Kind::Secret => Ok(Value::Secret(Reference::parse(text))),
         Kind::Headers => Ok(Value::Headers(Vec::new())),
         Kind::Counts(..) => Ok(Value::Counts(Vec::new())),
+        Kind::Data(data) => data_from_text(kind, *data, text),
     }
 }
 
-/// Reads what the store has: numbers are truncated and clamped, also from text; what has another
-/// type is not used (core 6.2).
-pub(super) fn from_stored(kind: &Kind, json: &serde_json::Value) -> Option<Value> {
-    use serde_json::Value as Json;
-    match (kind, json) {
-        (Kind::Flag, Json::Bool(flag)) => Some(Value::Flag(*flag)),
-        (Kind::Whole(low, high) | Kind::Millis(low, high), _) => {
-            stored_number(json).map(|number| Value::Whole((number as u64).clamp(*low, *high)))
-        }
-        (Kind::Number(low, high), _) => {
-            stored_number(json).map(|number| Value::Number(number.clamp(*low, *high)))
-        }
-        (Kind::Codes, Json::Array(items)) => {
-            let code = |item| stored_number(item).map(|number| number as u16);
-            let codes = items.iter().filter_map(code).filter(|code| (100..600).contains(code));
-            Some(Value::Codes(codes.collect()))
-        }
-        (Kind::List(items), Json::Array(texts)) => {
-            let texts = texts.iter().filter_map(Json::as_str);
-            let texts = texts.filter(|text| item_problem(*items, text).is_none()).map(str::to_owned);
-            whole_list(*items, texts.collect()).ok()
-        }
-        (Kind::Span(..) | Kind::Size(..) | Kind::Text(_) | Kind::Choice(_), Json::String(text)) => {
-            from_text(kind, text).ok()
-        }
-        _ => None,
-    }
-}
-
-/// A finite number, or the text of one. Casts of it saturate, which is the clamp that is wanted.
-fn stored_number(json: &serde_json::Value) -> Option<f64> {
-    let number = match json {
-        serde_json::Value::String(text) => text.trim().parse().ok()?,
-        other => other.as_f64()?,
-    };
-    number.is_finite().then_some(number)
+/// A structured value stands in an environment variable as JSON.
+fn data_from_text(kind: &Kind, data: super::kind::Data, text: &str) -> Result<Value, Problem> {
+    let json = serde_json::from_str(text).map_err(|_| Problem::new("is not JSON", kind.accepted()))?;
+    data::check(data, &json).map(Value::Data).map_err(|faults| {
+        let first = faults.into_iter().next().expect("a refusal names a fault");
+        first.problem(data::Spelling::Json)
+    })
 }
 
 fn unfit(text: &str, accepted: String) -> Problem {
@@ -272,12 +259,15 @@ pub(super) fn item_problem(items: Items, text: &str) -> Option<Problem> {
         Items::Patterns => Shape::Plain.fits(text),
         Items::Ids => Shape::Id.fits(text),
         Items::Scopes => Shape::Plain.fits(text) && !text.contains(char::is_whitespace),
+        Items::Signals => {
+            (1..=200).contains(&text.trim().chars().count()) && !text.contains(char::is_control)
+        }
     };
     (!fits).then(|| Problem::new("holds a text that is not accepted", items.accepted()))
 }
 
 pub(super) fn whole_list(items: Items, texts: Vec<String>) -> Result<Value, Problem> {
-    if texts.is_empty() && !matches!(items, Items::Ids | Items::Scopes) {
+    if texts.is_empty() && !matches!(items, Items::Ids | Items::Scopes | Items::Signals) {
         return Err(Problem::new("is an empty list", items.accepted()));
     }
     let repeated = texts.iter().enumerate().any(|(index, text)| texts[..index].contains(text));

@@ -56,7 +56,7 @@ impl Walker<'_> {
                 self.list(&format!("{path}[]"), value, at, sheet);
             } else if has_rows_below(&format!("{path}.*.")) {
                 self.named(&format!("{path}.*"), value, at, sheet);
-            } else if has_rows_below(&format!("{path}.")) || is_bare_section(&path) {
+            } else if has_rows_below(&format!("{path}.")) {
                 if let Some(entries) = self.as_table(&path, value, at, "a table") {
                     self.table(&path, entries, sheet);
                 }
@@ -223,16 +223,11 @@ fn has_rows_below(start: &str) -> bool {
     table::table().iter().any(|row| row.key.starts_with(start))
 }
 
-fn is_bare_section(path: &str) -> bool {
-    table::BARE_SECTIONS.contains(&path)
-}
-
 /// The keys that a table may have, in the order of the reference file.
 fn names_in(prefix: &str) -> Vec<&'static str> {
     let mut names = Vec::new();
     let keys = table::table().iter().filter_map(|row| below(row.key, prefix));
-    let bare = table::BARE_SECTIONS.iter().copied().filter(|_| prefix.is_empty());
-    for key in keys.chain(bare) {
+    for key in keys {
         let name = key.split(['.', '[']).next().unwrap_or(key);
         if !names.contains(&name) {
             names.push(name);

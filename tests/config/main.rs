@@ -5,6 +5,8 @@ mod garbled;
 mod meaning;
 mod mistakes;
 mod oauth;
+mod rows;
+mod rules;
 mod shipped;
 mod stored;
 mod support;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use policy::ids::Class;
-use switchtower::settings::{AuthHeader, Format, Origin, Scope, Source, table};
+use switchtower::settings::{AuthHeader, Format, Kind, Origin, Scope, Source, table};
 
 use crate::support::{load_text, settings};
 
@@ -157,6 +157,9 @@ fn a_bad_variable_is_a_finding_and_a_bad_one_of_the_guide_is_ignored() {
 fn every_scalar_row_has_a_variable_and_an_accepted_default() {
     for row in table().iter().filter(|row| row.is_scalar()) {
         let name = row.variable().unwrap();
+        if row.default.is_empty() && !matches!(row.kind, Kind::Text(_)) {
+            continue; // absent unless somebody sets it
+        }
         let loaded = load_text("", &[(name.as_str(), row.default)]);
         let loaded = loaded.unwrap_or_else(|found| panic!("{found:?}"));
         let entry = loaded.effective.iter().find(|entry| entry.key == row.key).unwrap();

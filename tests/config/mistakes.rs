@@ -17,8 +17,20 @@ fn each_mistake_is_found_at_its_line() {
         ("[server]\nshutdowngrace = \"x\"", 2, "server.shutdowngrace", "did you mean `shutdown_grace`?"),
         ("[server]\nzzz = 1", 2, "server.zzz", "accepted: listen, workers, max_body"),
         ("[stream]\nheartbeat = \"15s\"", 1, "stream", "unknown key"),
-        ("[settings]\nsession_affinity_ttl_ms = 1", 2, "settings.session_affinity_ttl_ms", "no key yet"),
-        ("[resilience.concurrency]\nglobal_max = 1", 1, "resilience.concurrency", "provider_breaker"),
+        (
+            "[settings]\nsession_affinity_ttl = 1",
+            2,
+            "settings.session_affinity_ttl",
+            "did you mean `session_affinity_ttl_ms`?",
+        ),
+        ("[settings]\nfallback_strategy = \"best\"", 2, "settings.fallback_strategy", "fill-first | p2c"),
+        (
+            "[resilience.request_queue]\nmax_wait_ms = 0",
+            2,
+            "resilience.request_queue.max_wait_ms",
+            "from 1 to",
+        ),
+        ("[resilience.gates]\nglobal_max = 1", 1, "resilience.gates", "provider_breaker"),
         ("server = 1", 1, "server", "is a whole number, accepted: a table"),
         ("[providers]\nid = \"x\"", 1, "providers[]", "is a table, accepted: a list of tables"),
         ("providers = [1]", 1, "providers[]", "a table for each entry"),
@@ -87,10 +99,10 @@ fn each_mistake_is_found_at_its_line() {
             "does not exist",
         ),
         (
-            "[resilience.provider_quota_overrides.acme]\nrpm = 5",
+            "[resilience.provider_quota_overrides.acme]\nrpd = 5",
             2,
-            "resilience.provider_quota_overrides.*.rpm",
-            "unknown key",
+            "resilience.provider_quota_overrides.*.rpd",
+            "did you mean `rpm`?",
         ),
     ];
     check(cases);

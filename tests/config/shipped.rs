@@ -29,11 +29,11 @@ fn the_shipped_config_without_the_token_variable_warns_once() {
 fn the_shipped_config_equals_the_defaults_but_for_the_demo() {
     let defaults = load_text("", &[]).unwrap();
     let shipped = load_text(SHIPPED, &[]).unwrap();
-    let values = |loaded: &Loaded| -> BTreeMap<&str, String> {
-        loaded.effective.iter().map(|entry| (entry.key, entry.value.clone())).collect()
+    let values = |loaded: &Loaded| -> BTreeMap<String, String> {
+        loaded.effective.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect()
     };
     let (defaults, mut shipped) = (values(&defaults), values(&shipped));
-    assert_eq!(shipped.insert("demo.enabled", "false".to_owned()).as_deref(), Some("true"));
+    assert_eq!(shipped.insert("demo.enabled".to_owned(), "false".to_owned()).as_deref(), Some("true"));
     assert_eq!(shipped, defaults);
 }
 
@@ -104,8 +104,14 @@ fn every_example_of_the_shipped_file_loads() {
     ];
     let loaded = load(&folder.config(), &lookup(&variables), STRATEGIES)
         .unwrap_or_else(|findings| panic!("{findings:#?}"));
-    assert_eq!(loaded.warnings, []);
+    let idle: Vec<&str> = table().iter().filter(|row| !row.acts).map(|row| row.key).collect();
+    let told: Vec<&str> = loaded.warnings.iter().map(|warning| warning.key.as_str()).collect();
+    assert_eq!(told.len(), idle.len(), "every key that does not act says so, and nothing else is told");
+    assert!(loaded.warnings.iter().all(|warning| warning.problem.contains("not acted on yet")));
+    assert!(told.iter().all(|key| idle.contains(key)), "{told:?}");
     let settings = loaded.settings;
+    assert_eq!(settings.behaviour.provider_error_rules["openai"][0].cooldown_ms, Some(3_600_000));
+    assert_eq!(settings.behaviour.provider_error_defaults["openai"].cooldown_ms, 300_000);
     assert_eq!(settings.providers.len(), 3);
     assert_eq!(settings.connections[1].credential.as_ref().unwrap().expose(), "sk-ant-file");
     assert_eq!(settings.combos[0].targets.len(), 2);

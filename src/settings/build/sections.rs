@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Context;
+use crate::settings::data;
 use crate::settings::finding::{Place, Problem};
-use crate::settings::resilience::{
-    BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderQuota, Resilience,
+use crate::settings::services::{
+    Admin, AutoDisable, Behaviour, Demo, Log, Mailbox, Metrics, Server, Store, Upstream,
 };
-use crate::settings::services::{Admin, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};
 use crate::settings::sheet::Sheet;
 use crate::settings::value::Value;
 use crate::settings::{Combo, Connection, Key, Provider, Secret, Settings};
 
-const OVERRIDES: &str = "resilience.provider_quota_overrides.*";
+/// Exceptions by provider.
+pub(super) const OVERRIDES: &str = "resilience.provider_quota_overrides.*";
 
 /// Everything of [`Settings`] that is not a list of entities.
 pub(super) struct Sections(Settings);
@@ -32,7 +33,8 @@ impl Sections {
             demo: demo(root),
             log: Log { access: root.flag("log.access") },
             metrics: Metrics { public: root.flag("metrics.public") },
-            resilience: resilience(root),
+            resilience: super::numbers::read(root),
+            behaviour: behaviour(root),
             providers: Vec::new(),
             connections: Vec::new(),
             combos: Vec::new(),
@@ -148,61 +150,23 @@ fn demo(root: &Sheet) -> Demo {
     }
 }
 
-fn resilience(root: &Sheet) -> Resilience {
-    Resilience {
-        provider_breaker: PerClass {
-            oauth: breaker(root, "oauth"),
-            apikey: breaker(root, "apikey"),
-            local: breaker(root, "local"),
-        },
-        connection_cooldown: PerClass {
-            oauth: cooldown(root, "oauth"),
-            apikey: cooldown(root, "apikey"),
-            local: cooldown(root, "local"),
-        },
-        model_lockout: lockout(root),
-        provider_quota_overrides: root
-            .named
-            .get(OVERRIDES)
-            .into_iter()
-            .flatten()
-            .map(|(provider, sheet)| (provider.clone(), quota(sheet)))
-            .collect(),
+fn behaviour(root: &Sheet) -> Behaviour {
+    let data = |key: &str| root.data(key).unwrap_or_default();
+    let auto_disable_banned = match root.flag("settings.auto_disable_banned_accounts") {
+        false => AutoDisable::Off,
+        true if root.text("settings.auto_disable_banned_scope").as_deref() == Some("subscription") => {
+            AutoDisable::Subscription
+        }
+        true => AutoDisable::All,
+    };
+    Behaviour {
+        provider_error_rules: data::error_rules(&data("settings.provider_error_rules")),
+        provider_error_defaults: data::error_defaults(&data("settings.provider_error_defaults")),
+        custom_banned_signals: root.texts("settings.custom_banned_signals"),
+        auto_disable_banned,
+        quota_reset_hour: root.whole("settings.quota_reset_hour").and_then(|hour| u32::try_from(hour).ok()),
+        fallback_strategy: root.text("settings.fallback_strategy").unwrap_or_default(),
     }
-}
-
-fn breaker(root: &Sheet, class: &str) -> BreakerNumbers {
-    let key = |name: &str| format!("resilience.provider_breaker.{class}.{name}");
-    BreakerNumbers {
-        failure_threshold: root.count(&key("failure_threshold")),
-        degradation_threshold: root.count(&key("degradation_threshold")),
-        reset_timeout_ms: root.millis(&key("reset_timeout_ms")),
-    }
-}
-
-fn cooldown(root: &Sheet, class: &str) -> CooldownNumbers {
-    let key = |name: &str| format!("resilience.connection_cooldown.{class}.{name}");
-    CooldownNumbers {
-        base_cooldown_ms: root.millis(&key("base_cooldown_ms")),
-        use_upstream_retry_hints: root.flag(&key("use_upstream_retry_hints")),
-        max_backoff_steps: root.count(&key("max_backoff_steps")),
-    }
-}
-
-fn lockout(root: &Sheet) -> LockoutNumbers {
-    LockoutNumbers {
-        enabled: root.flag("resilience.model_lockout.enabled"),
-        error_codes: root.codes("resilience.model_lockout.error_codes"),
-        base_cooldown_ms: root.millis("resilience.model_lockout.base_cooldown_ms"),
-        max_cooldown_ms: root.millis("resilience.model_lockout.max_cooldown_ms"),
-        max_backoff_steps: root.count("resilience.model_lockout.max_backoff_steps"),
-        use_exponential_backoff: root.flag("resilience.model_lockout.use_exponential_backoff"),
-    }
-}
-
-fn quota(sheet: &Sheet) -> ProviderQuota {
-    let key = "resilience.provider_quota_overrides.*.rate_limit_cooldown_seconds";
-    ProviderQuota { rate_limit_cooldown_seconds: sheet.whole(key) }
 }
 
 /// Every override names a provider.

@@ -1,0 +1,99 @@
+//! Rows of the lists: providers, connections, combos, keys. All of them act.
+
+use policy::time::{DAY, HOUR, MINUTE};
+
+use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, REQUIRED, Row, row};
+use crate::settings::kind::{Items, Kind, Shape};
+
+const CLASSES: &[&str] = &["oauth", "apikey", "local"];
+const FORMATS: &[&str] = &["openai", "anthropic", "responses", "gemini"];
+const AUTH_HEADERS: &[&str] = &["authorization: Bearer", "x-api-key", "x-goog-api-key", "api-key"];
+/// `lease:exclusive` is known, and refused with a reason of its own.
+const SCOPES: &[&str] = &["inference", "manage", "lease:exclusive"];
+const ID: Kind = Kind::Text(Shape::Id);
+const RATE: Kind = Kind::Whole(0, 1_000_000_000);
+const THRESHOLD: Kind = Kind::Whole(1, 1_000);
+const WINDOW_SECONDS: Kind = Kind::Whole(1, 86_400);
+const PRICE: Kind = Kind::Number(0.0, 1_000_000.0);
+
+#[rustfmt::skip] // one row, one line
+pub(super) const ROWS: &[Row] = &[
+    // [[providers]]
+    row("providers[].id", ID, REQUIRED, "", "its name; models are asked for as ID/MODEL"),
+    row("providers[].auth", Kind::Choice(CLASSES), "apikey", "", "oauth | apikey | local: chooses the resilience numbers"),
+    row("providers[].format", Kind::List(Items::Of(FORMATS)), REQUIRED, "", "openai | anthropic | responses | gemini, or a list of them"),
+    row("providers[].base_url", Kind::Text(Shape::Url), REQUIRED, "", "http or https, with or without the version"),
+    row("providers[].per_model_quota", FLAG, "false", "", "a quota belongs to one model, not to the whole account"),
+    row("providers[].passthrough_models", FLAG, "false", "", "models that are not listed pass as well"),
+    row("providers[].headers", Kind::Headers, "", "", "extra request headers"),
+    row("providers[].auth_header", Kind::Choice(AUTH_HEADERS), "", "", "how the credential is sent; absent: as the format does"),
+    row("providers[].oauth.token_url", Kind::Text(Shape::Url), "", "", "where access tokens are renewed; without it they are used until they expire"),
+    row("providers[].oauth.client_id", Kind::Text(Shape::Plain), "", "", "who asks there; required with token_url"),
+    row("providers[].oauth.client_secret", Kind::Secret, "", "", "env:NAME, file:PATH or the secret; absent: a public client"),
+    row("providers[].oauth.scopes", Kind::List(Items::Scopes), "", "", "what is asked for; empty: what the refresh token stands for"),
+    row("providers[].timeouts.connect", DIAL_LIMIT, "", "", "instead of upstream.connect_timeout"),
+    row("providers[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of upstream.first_byte_timeout"),
+    row("providers[].models[].id", Kind::Text(Shape::Plain), REQUIRED, "", "a model as the provider names it; without `models` any passes"),
+    row("providers[].models[].context_window", Kind::Whole(1, 1_000_000_000), "", "tokens", "its context"),
+    row("providers[].models[].input_price", PRICE, "", "USD per million tokens", "price of input"),
+    row("providers[].models[].output_price", PRICE, "", "USD per million tokens", "price of output"),
+    // [[connections]]
+    row("connections[].id", ID, REQUIRED, "", "its name"),
+    row("connections[].provider", ID, REQUIRED, "", "the provider it belongs to"),
+    row("connections[].name", Kind::Text(Shape::Name), "", "", "what people call it; absent: its id"),
+    row("connections[].credential", Kind::Secret, "", "", "env:NAME, file:PATH or the credential; only local providers may go without"),
+    row("connections[].access_token", Kind::Secret, "", "", "instead of credential, for auth = oauth: env:NAME, file:PATH or the token"),
+    row("connections[].refresh_token", Kind::Secret, "", "", "renews it at the provider's oauth.token_url"),
+    row("connections[].expires_at", Kind::Text(Shape::Instant), "", "", "when the access token ends, RFC 3339; absent: unknown"),
+    row("connections[].priority", Kind::Whole(0, 1_000_000), "", "", "smaller is preferred; absent: one after the provider's last"),
+    row("connections[].active", FLAG, "true", "", "whether it may be used"),
+    row("connections[].max_concurrent", Kind::Whole(0, 100_000), "0", "requests", "requests at once; 0 = no cap"),
+    row("connections[].rate_limit_overrides.rpm", RATE, "", "requests", "requests per minute"),
+    row("connections[].rate_limit_overrides.rpd", RATE, "", "requests", "requests per day"),
+    row("connections[].rate_limit_overrides.tpm", RATE, "", "tokens", "tokens per minute"),
+    row("connections[].rate_limit_overrides.tpd", RATE, "", "tokens", "tokens per day"),
+    row("connections[].rate_limit_overrides.min_time_ms", Kind::Millis(0, MINUTE), "", "ms", "pause between two starts"),
+    row("connections[].rate_limit_overrides.max_concurrent", Kind::Whole(0, 10_000), "", "requests", "requests at once"),
+    row("connections[].rate_limit_overrides.max_wait_ms", Kind::Millis(0, DAY), "", "ms", "longest wait in the queue"),
+    row("connections[].rate_limit_overrides.execution_max_wait_ms", Kind::Millis(0, DAY), "", "ms", "longest run of a queued request"),
+    row("connections[].rate_limit_overrides.model_concurrency", Kind::Counts(1, 10_000), "", "requests", "requests at once, by model"),
+    row("connections[].models", Kind::List(Items::Patterns), "*", "", "models it may serve; * stands for any text"),
+    row("connections[].headers", Kind::Headers, "", "", "extra request headers; they win over the provider's"),
+    row("connections[].timeouts.connect", DIAL_LIMIT, "", "", "instead of the provider's"),
+    row("connections[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the provider's"),
+    row("connections[].provider_specific.disable_cooling", FLAG, "false", "", "failures never make it rest"),
+    row("connections[].provider_specific.passthrough_models", FLAG, "", "", "a quota belongs to one model, not to this account; absent: the provider's per_model_quota"),
+    row("connections[].provider_specific.low_priority_mode", FLAG, "false", "", "Claude accounts may accept the slower lane when they are at their wall"),
+    row("connections[].provider_specific.auto_limit_reset", FLAG, "false", "", "Claude accounts may spend a reset of their session limit"),
+    row("connections[].provider_specific.organization_uuid", Kind::Text(Shape::Plain), "", "", "organisation of a Claude account; absent: learnt from its answers"),
+    row("connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds", Kind::Whole(1, 2_592_000), "", "s", "rest after a 429 without a stated wait"),
+    row("connections[].provider_specific.rotation_overrides.rotate_on_400", FLAG, "", "", "whether a 400 goes to the next connection"),
+    row("connections[].provider_specific.rotation_overrides.rotate_on_429", FLAG, "", "", "whether a 429 goes to the next connection"),
+    row("connections[].provider_specific.rotation_overrides.rotate_on_500", FLAG, "", "", "whether a 5xx but 502 goes to the next connection"),
+    row("connections[].provider_specific.rotation_overrides.rotate_on_502", FLAG, "", "", "whether a 502 goes to the next connection"),
+    row("connections[].provider_specific.rotation_overrides.error_400_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
+    row("connections[].provider_specific.rotation_overrides.error_400_window_seconds", WINDOW_SECONDS, "", "s", "within how long"),
+    row("connections[].provider_specific.rotation_overrides.error_429_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
+    row("connections[].provider_specific.rotation_overrides.error_429_window_seconds", WINDOW_SECONDS, "", "s", "within how long"),
+    row("connections[].provider_specific.rotation_overrides.error_500_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
+    row("connections[].provider_specific.rotation_overrides.error_500_window_seconds", WINDOW_SECONDS, "", "s", "within how long"),
+    row("connections[].provider_specific.rotation_overrides.error_502_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
+    row("connections[].provider_specific.rotation_overrides.error_502_window_seconds", WINDOW_SECONDS, "", "s", "within how long"),
+    // [[combos]]
+    row("combos[].name", Kind::Text(Shape::ComboName), REQUIRED, "", "what clients ask for"),
+    row("combos[].strategy", Kind::Text(Shape::Plain), "priority", "", "how targets are ordered"),
+    row("combos[].targets[].model", Kind::Text(Shape::Plain), REQUIRED, "", "provider/model"),
+    row("combos[].targets[].weight", Kind::Number(0.0, 100.0), "0", "", "share of the draw"),
+    row("combos[].targets[].connection", ID, "", "", "the one connection it is pinned to"),
+    row("combos[].config.max_retries", Kind::Whole(0, 10), "1", "retries", "retries of the same target"),
+    row("combos[].config.retry_delay_ms", Kind::Millis(0, MINUTE), "2000", "ms", "pause before such a retry"),
+    row("combos[].config.fallback_delay_ms", Kind::Millis(0, MINUTE), "0", "ms", "pause before the next target"),
+    row("combos[].config.target_timeout_ms", Kind::Millis(0, 2_147_483_647), "0", "ms", "limit of one target; 0 = unset"),
+    row("combos[].config.failover_before_retry", FLAG, "true", "", "other targets come before a retry"),
+    row("combos[].config.slow_start_ms", Kind::Millis(0, HOUR), "0", "ms", "how long a recovered connection is spared; 0 = off"),
+    // [[keys]]
+    row("keys[].name", Kind::Text(Shape::Plain), REQUIRED, "", "its name in logs and lists"),
+    row("keys[].key", Kind::Secret, REQUIRED, "", "env:NAME, file:PATH or the key"),
+    row("keys[].scopes", Kind::List(Items::Of(SCOPES)), "inference", "", "inference | manage"),
+    row("keys[].allowed_connections", Kind::List(Items::Ids), "", "", "the only connections it may use; empty: all"),
+];

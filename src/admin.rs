@@ -9,6 +9,7 @@ mod health;
 mod metrics;
 mod orders;
 mod reset;
+mod settings;
 mod tokens;
 mod views;
 
@@ -67,12 +68,22 @@ impl Admin {
 }
 
 /// Adds the management routes.
-pub fn routes(config: &mut web::ServiceConfig, admin: Arc<Admin>, settings: Arc<ArcSwap<HttpSettings>>) {
+pub fn routes(config: &mut web::ServiceConfig, admin: Arc<Admin>, http: Arc<ArcSwap<HttpSettings>>) {
     config
         .app_data(web::Data::from(admin))
-        .app_data(web::Data::from(settings))
+        .app_data(web::Data::from(http))
         .service(only("GET", "/api/monitoring/health", web::get().to(health::show)))
         .service(only("POST", "/api/resilience/reset", web::post().to(reset::reset)))
+        .service(
+            only("GET, PATCH", "/api/resilience", web::get().to(settings::resilience))
+                .route(web::patch().to(settings::patch_resilience)),
+        )
+        .service(
+            only("GET, PATCH, PUT", "/api/settings", web::get().to(settings::settings))
+                .route(web::patch().to(settings::patch_settings))
+                .route(web::put().to(settings::patch_settings)),
+        )
+        .service(only("GET", "/api/settings/effective", web::get().to(settings::effective)))
         .service(only("GET", "/api/actors", web::get().to(actors::list)))
         .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))

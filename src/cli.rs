@@ -3,6 +3,7 @@
 
 mod client;
 mod commands;
+mod settings;
 mod status;
 
 use std::net::SocketAddr;
@@ -28,8 +29,11 @@ enum Command {
     Serve,
     /// Check the config and say everything that is wrong with it; starts nothing.
     Check,
-    /// Show every setting, its value and where it came from.
-    Settings,
+    /// Show every setting, its value and where it came from; while an instance runs, it is asked.
+    Settings {
+        #[command(flatten)]
+        instance: Instance,
+    },
     /// Show the providers, connections, lockouts and combos of a running instance.
     Status {
         #[command(flatten)]
@@ -95,7 +99,7 @@ pub fn main() -> ExitCode {
     match cli.command.unwrap_or(Command::Serve) {
         Command::Serve => commands::serve(&config),
         Command::Check => commands::check(&config),
-        Command::Settings => commands::settings(&config),
+        Command::Settings { instance } => settings::settings(&config, &instance),
         Command::Status { instance, json, watch } => status::status(&config, &instance, json, watch),
         Command::Reset { instance, provider, connection, model } => {
             client::reset(&config, &instance, provider.as_deref(), connection.as_deref(), model.as_deref())

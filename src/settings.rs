@@ -15,7 +15,9 @@ mod finding;
 mod headers;
 mod json;
 mod kind;
+mod legacy;
 mod overlay;
+mod patch;
 mod resilience;
 mod secret;
 mod services;
@@ -39,7 +41,9 @@ pub use entities::{
 };
 pub use finding::Finding;
 pub use kind::{Data, Items, Kind, Shape};
+pub use legacy::legacy;
 pub use overlay::unknown_variables;
+pub use patch::{Fault as PatchFault, Patch, Section};
 pub use resilience::{
     BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, RefreshScope,
     Resilience, Rotation, RotationNumbers, TokenRefreshBreaker, WindowNumbers,

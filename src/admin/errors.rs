@@ -22,6 +22,21 @@ pub(super) enum Refusal {
     /// A body or field that is not what it must be.
     #[error("{0}: {1}")]
     Invalid(String, String),
+    /// Fields that are not what they must be: all that are wrong, each with what it must be.
+    #[error("{}", first(.0))]
+    Fields(Vec<(String, String)>),
+    /// The change is right but could not be made; nothing was changed.
+    #[error("the change could not be stored or applied and was not made; try again")]
+    Unkept,
+}
+
+fn first(fields: &[(String, String)]) -> String {
+    let (field, message) =
+        fields.first().map(|(field, message)| (field.as_str(), message.as_str())).unwrap_or_default();
+    match fields.len() {
+        0 | 1 => format!("{field}: {message}"),
+        count => format!("{field}: {message} (and {} more)", count - 1),
+    }
 }
 
 impl Refusal {
@@ -36,9 +51,9 @@ impl ResponseError for Refusal {
         match self {
             Self::Unauthorised => StatusCode::UNAUTHORIZED,
             Self::NotFound(..) => StatusCode::NOT_FOUND,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable | Self::Unkept => StatusCode::SERVICE_UNAVAILABLE,
             Self::Terminal(..) => StatusCode::CONFLICT,
-            Self::Invalid(..) => StatusCode::BAD_REQUEST,
+            Self::Invalid(..) | Self::Fields(..) => StatusCode::BAD_REQUEST,
         }
     }
 
@@ -46,13 +61,18 @@ impl ResponseError for Refusal {
         let code = match self {
             Self::Unauthorised => "unauthorized",
             Self::NotFound(..) => "not_found",
-            Self::Unavailable => "service_unavailable",
+            Self::Unavailable | Self::Unkept => "service_unavailable",
             Self::Terminal(..) => "terminal_state",
-            Self::Invalid(..) => "invalid_request",
+            Self::Invalid(..) | Self::Fields(..) => "invalid_request",
         };
         let mut error = json!({"message": self.to_string(), "code": code});
-        if let Self::Invalid(field, message) = self {
-            error["details"] = json!([{"field": field, "message": message}]);
+        let detail = |field: &str, message: &str| json!({"field": field, "message": message});
+        match self {
+            Self::Invalid(field, message) => error["details"] = json!([detail(field, message)]),
+            Self::Fields(fields) => {
+                error["details"] = fields.iter().map(|(field, message)| detail(field, message)).collect();
+            }
+            _ => {}
         }
         HttpResponse::build(self.status_code()).json(json!({"error": error}))
     }

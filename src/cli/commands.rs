@@ -31,14 +31,16 @@ pub(super) fn load(config: &Path) -> Result<Loaded, Vec<Finding>> {
     }
 }
 
-fn refused(findings: &[Finding]) -> ExitCode {
+/// Says what refuses the config.
+pub(super) fn refused(findings: &[Finding]) -> ExitCode {
     for finding in findings {
         eprintln!("{finding}");
     }
     ExitCode::from(REFUSED)
 }
 
-fn failed(error: impl std::fmt::Display) -> ExitCode {
+/// Says what went wrong.
+pub(super) fn failed(error: impl std::fmt::Display) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::FAILURE
 }
@@ -95,20 +97,6 @@ pub(super) fn check(config: &Path) -> ExitCode {
             }
             ExitCode::from(REFUSED)
         }
-    }
-}
-
-/// `switchtower settings`.
-pub(super) fn settings(config: &Path) -> ExitCode {
-    match load(config) {
-        Ok(loaded) => {
-            let width = loaded.effective.iter().map(|entry| entry.key.len()).max().unwrap_or(0);
-            for entry in &loaded.effective {
-                say(&format!("{:width$}  {}  ({})", entry.key, entry.value, entry.origin));
-            }
-            ExitCode::SUCCESS
-        }
-        Err(findings) => refused(&findings),
     }
 }
 

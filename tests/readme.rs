@@ -4,6 +4,7 @@
 use policy::strategy::STRATEGIES;
 use switchtower::demo::behaviours;
 use switchtower::http::errors::Code;
+use switchtower::settings::{REQUIRED, Row, table};
 
 fn block(name: &str) -> String {
     let readme = include_str!("../README.md");
@@ -37,6 +38,45 @@ fn every_behaviour_is_in_the_table_and_no_other() {
     assert_eq!(block("behaviours"), format!("| model | the upstream |\n|---|---|\n{rows}"));
 }
 
+/// A text inside a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// The marks behind a key's meaning.
+fn marks(row: &Row) -> String {
+    let mut marks = String::new();
+    if let Some(name) = row.env {
+        marks += &format!("; variable `{name}`");
+    }
+    if let Some(kind) = row.patch {
+        marks += &format!("; PATCH takes {}", kind.accepted());
+    }
+    if row.restart {
+        marks += "; needs a restart";
+    }
+    if !row.acts {
+        marks += "; **not acted on yet**";
+    }
+    marks
+}
+
+#[test]
+fn every_setting_is_in_the_table_and_no_other() {
+    let line = |row: &Row| {
+        let default = match row.default {
+            "" => "–".to_owned(),
+            REQUIRED => "required".to_owned(),
+            default => format!("`{}`", cell(default)),
+        };
+        let unit = if row.unit.is_empty() { String::new() } else { format!(" ({})", row.unit) };
+        let (accepted, doc) = (cell(&row.kind.accepted()), cell(row.doc));
+        format!("| `{}` | {default}{unit} | {accepted} | {doc}{} |\n", row.key, cell(&marks(row)))
+    };
+    let rows: String = table().iter().map(line).collect();
+    assert_eq!(block("settings"), format!("| key | default | accepts | means |\n|---|---|---|---|\n{rows}"));
+}
+
 #[test]
 fn every_linked_file_exists() {
     let readme = include_str!("../README.md");
@@ -44,7 +84,11 @@ fn every_linked_file_exists() {
     let mut links = 0;
     for link in readme.split("](").skip(1) {
         let target = link.split(')').next().expect("split has a first part");
-        if !target.contains("://") {
+        if let Some(anchor) = target.strip_prefix('#') {
+            let heads = readme.lines().filter_map(|line| line.strip_prefix("## "));
+            let mut heads = heads.map(|head| head.to_lowercase().replace(' ', "-"));
+            assert!(heads.any(|head| head == anchor), "README links to #{anchor}, which is no heading");
+        } else if !target.contains("://") {
             assert!(root.join(target).exists(), "README links to {target}, which does not exist");
             links += 1;
         }

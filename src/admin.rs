@@ -4,6 +4,7 @@
 mod access;
 mod actors;
 mod combos;
+mod connection_test;
 mod errors;
 mod health;
 mod metrics;
@@ -13,6 +14,7 @@ mod settings;
 mod tokens;
 mod views;
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -27,6 +29,7 @@ use policy::token::TokenView;
 use crate::app::Live;
 use crate::http::only;
 use crate::http::state::{Gate, HttpSettings};
+use crate::relay::Worker;
 use crate::storage::{Flush, Health, Store};
 use crate::telemetry::Metrics;
 
@@ -68,10 +71,16 @@ impl Admin {
 }
 
 /// Adds the management routes.
-pub fn routes(config: &mut web::ServiceConfig, admin: Arc<Admin>, http: Arc<ArcSwap<HttpSettings>>) {
+pub fn routes(
+    config: &mut web::ServiceConfig,
+    admin: Arc<Admin>,
+    http: Arc<ArcSwap<HttpSettings>>,
+    worker: Rc<Worker>,
+) {
     config
         .app_data(web::Data::from(admin))
         .app_data(web::Data::from(http))
+        .app_data(worker)
         .service(only("GET", "/api/monitoring/health", web::get().to(health::show)))
         .service(only("POST", "/api/resilience/reset", web::post().to(reset::reset)))
         .service(
@@ -84,6 +93,7 @@ pub fn routes(config: &mut web::ServiceConfig, admin: Arc<Admin>, http: Arc<ArcS
                 .route(web::put().to(settings::patch_settings)),
         )
         .service(only("GET", "/api/settings/effective", web::get().to(settings::effective)))
+        .service(only("POST", "/api/providers/{id}/test", web::post().to(connection_test::test)))
         .service(only("GET", "/api/actors", web::get().to(actors::list)))
         .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))

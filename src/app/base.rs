@@ -1,7 +1,9 @@
 //! What start makes first: the parts that several rooms share, and the way to change them.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_rt::{Arbiter, ArbiterHandle};
@@ -24,11 +26,11 @@ use super::serve::client_settings;
 use super::tokens::{Outcomes, TokenRoom};
 use crate::admin::Admin;
 use crate::http::state::{Gate, HttpSettings};
-use crate::relay::Tower;
+use crate::relay::{Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault};
 use crate::telemetry::Metrics;
-use crate::upstream::ClientSettings;
+use crate::upstream::{ClientSettings, Dialler};
 
 /// What every worker of both servers shares.
 #[derive(Clone)]
@@ -38,6 +40,17 @@ pub(super) struct Shared {
     pub(super) gate: Arc<Gate>,
     pub(super) client: Arc<ArcSwap<ClientSettings>>,
     pub(super) admin: Arc<Admin>,
+}
+
+impl Shared {
+    /// What one worker needs to serve requests.
+    pub(super) fn worker(&self) -> Rc<Worker> {
+        Rc::new(Worker {
+            tower: self.tower.clone(),
+            dialler: Dialler::new(self.client.clone()),
+            dice: RefCell::new(fastrand::Rng::new()),
+        })
+    }
 }
 
 /// What start makes first and several rooms share.

@@ -67,7 +67,7 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
                 priority: index as u32 + 1,
                 active: true,
                 max_concurrent: 0,
-                models: vec!["*".into()],
+                models: vec!["steady".into(), "*".into()],
                 headers: Vec::new(),
                 connect_timeout: None,
                 first_byte_timeout: None,

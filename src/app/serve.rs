@@ -1,10 +1,8 @@
 //! Start: store, owners, servers, in this order of dependence.
 
-use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +24,6 @@ use super::tokens::TokenRoom;
 use crate::admin;
 use crate::demo;
 use crate::http::{self, Http, state::Gate};
-use crate::relay::Worker;
 use crate::settings::{Finding, Loaded, Settings, Stored};
 use crate::storage::{Database, KEY_VARIABLE, OpenError, Store, Vault, VaultError};
 use crate::upstream::{ClientSettings, Dialler, extra_roots};
@@ -203,12 +200,9 @@ async fn start_http(
     let server = HttpServer::new(move || {
         // The start waits for this news; if it has failed meanwhile, nobody listens.
         let _ = born.send(Arbiter::current());
+        let worker = shared.worker();
         let http = Http {
-            worker: Rc::new(Worker {
-                tower: shared.tower.clone(),
-                dialler: Dialler::new(shared.client.clone()),
-                dice: RefCell::new(fastrand::Rng::new()),
-            }),
+            worker: worker.clone(),
             settings: shared.http_settings.clone(),
             gate: shared.gate.clone(),
         };
@@ -218,7 +212,7 @@ async fn start_http(
         let settings = shared.http_settings.clone();
         app.configure(move |config| {
             if with_admin {
-                admin::routes(config, admin, settings);
+                admin::routes(config, admin, settings, worker);
             }
         })
         .default_service(web::to(http::not_found))
@@ -258,10 +252,10 @@ fn start_admin(
     let Some(listen) = settings.admin.listen else { return Ok(None) };
     let shared = shared.clone();
     let server = HttpServer::new(move || {
-        let (admin, settings) = (shared.admin.clone(), shared.http_settings.clone());
+        let (admin, settings, worker) = (shared.admin.clone(), shared.http_settings.clone(), shared.worker());
         App::new()
             .app_data(web::Data::from(shared.gate.clone()))
-            .configure(move |config| admin::routes(config, admin, settings))
+            .configure(move |config| admin::routes(config, admin, settings, worker))
             .configure(http::probes)
             .default_service(web::to(http::not_found))
     });

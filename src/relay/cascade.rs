@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
         self.attempts.dispatch(index);
         self.story.order.push(Chosen::of(&target));
         let started = Instant::now();
-        let dialled = self.dial(&target, &permit, others).await;
+        let dialled = self.dial(&target, &mut permit, others).await;
         let took = started.elapsed();
         self.story.waited += took;
         match dialled {
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
             }
         };
         // A dead refresh token is a 401 that nobody needs to be asked for.
-        let answered = matches!(fault.signal.end, End::Status(_));
+        let answered = matches!(fault.signal.end, End::Status(_) | End::CredentialDead);
         let failed = Failed { target: index, failure: failure.clone(), answered };
         self.kept.push(fault.answer);
         let probe = permit.is_probe();
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
     async fn dial(
         &self,
         target: &Planned,
-        permit: &Permit,
+        permit: &mut Permit,
         others: bool,
     ) -> Result<(Head, Committed), Fault> {
         let endpoints = self.worker.tower.endpoints.load();
@@ -197,7 +197,11 @@ impl<'a> Run<'a> {
             headers: &self.inquiry.headers,
             body: &body,
         };
-        let hit = send(self.worker, &shot, tokio::time::Instant::now() + limit).await?;
+        let hit = send(self.worker, &shot, tokio::time::Instant::now() + limit).await;
+        if let Some(identity) = self.worker.dialler.egress(&endpoint) {
+            permit.came_from(identity);
+        }
+        let hit = hit?;
         if !(200..300).contains(&hit.answer.status) {
             let now = self.worker.tower.owners.clock.now();
             let secret = hit.secret(&endpoint).cloned();
@@ -276,20 +280,24 @@ impl<'a> Run<'a> {
         self.attempts
             .failures()
             .iter()
-            .filter_map(|failed| failed.failure.hint)
-            .map(|hint| hint.wait_ms)
+            .filter_map(|failed| {
+                let stated = failed.failure.hint.map(|hint| hint.wait_ms);
+                stated.or(failed.failure.client_wait_ms)
+            })
             .min()
     }
 
-    /// Decision 9b: the upstream's own status and body.
+    /// Decision 9b: the upstream's own status and body; a misstated status as it should have been
+    /// (rules 2).
     fn as_it_failed(&mut self, failure: usize) -> Outcome {
         let target = self.attempts.failures()[failure].target;
-        let status = self.attempts.failures()[failure].failure.status;
+        let judged = &self.attempts.failures()[failure].failure;
+        let (status, restated) = (judged.status, judged.restated_from.is_some());
         let Some(kept) = self.kept[failure].take() else {
             return Outcome::Ours(Trouble::AllFailed { status, retry_after_ms: self.smallest_wait() });
         };
         Outcome::Upstream(Reply {
-            status: kept.status,
+            status: if restated { status } else { kept.status },
             headers: kept.headers,
             from: Chosen::of(&self.plan.targets[target]),
             body: ReplyBody::Whole(kept.body),

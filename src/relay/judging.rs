@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use policy::ids::ProviderId;
+use policy::ids::ConnectionId;
 use policy::plan::Planned;
 use policy::rules::RuleBook;
 use policy::time::Millis;
@@ -12,15 +12,15 @@ use policy::verdict::{Case, DailyReset, Rotation};
 /// What is configured about judging.
 #[derive(Debug, Default)]
 pub struct Judging {
-    /// By provider.
-    pub providers: HashMap<ProviderId, Traits>,
+    /// By connection.
+    pub connections: HashMap<ConnectionId, Traits>,
     /// The operator's rules.
     pub rules: RuleBook,
     /// When daily quotas come back; `None`: at midnight UTC.
     pub daily_reset: Option<DailyReset>,
 }
 
-/// What a verdict asks of a provider.
+/// What a verdict asks of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
     /// A quota belongs to one model (core 5.2.3).
@@ -32,7 +32,7 @@ pub struct Traits {
 impl Judging {
     /// The case of an attempt at a target.
     pub fn case<'a>(&'a self, target: &'a Planned, now: Millis) -> Case<'a> {
-        let traits = self.providers.get(&target.provider);
+        let traits = self.connections.get(&target.connection);
         Case {
             provider: target.provider.as_str(),
             model: Some(target.model.as_str()),

@@ -70,11 +70,11 @@ async fn once(worker: &Worker, shot: &Shot<'_>, pass: Option<&Pass>, ends: Insta
     }
 }
 
-/// A dead refresh token is the 401 that a request would have met; a token endpoint that fails
-/// is nobody's fault here, and passes.
+/// A dead refresh token ends the connection's use; a token endpoint that fails is nobody's fault
+/// here, and passes.
 fn without_pass(no_pass: NoPass) -> Fault {
     match no_pass {
-        NoPass::Expired => Fault::of(End::Status(401)),
+        NoPass::Expired => Fault::of(End::CredentialDead),
         NoPass::Later(at) => {
             Fault::refused(Refusal { why: Exclusion::ConnectionCooldown, retry_at: Some(at) })
         }

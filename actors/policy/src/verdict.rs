@@ -69,6 +69,8 @@ pub enum End {
     Empty,
     /// Our own limit ended a stream after commit: recorded, cools nobody (decision 9a).
     StallAfterCommit,
+    /// Nothing was sent: the refresh token is dead, and with it the credential (FC-038).
+    CredentialDead,
     /// The client left (decision 22): nobody's fault.
     ClientGone,
     /// Something of our own failed: nobody's fault.

@@ -8,8 +8,8 @@ mod lists;
 mod table;
 
 use super::{
-    BreakerMark, Case, CooldownRule, End, Failure, Kind, Level, Reason, Signal, Then, Transport, Verdict,
-    judge,
+    BreakerMark, Case, CooldownRule, End, Failure, Kind, Level, Reason, Signal, TerminalRule, Then,
+    Transport, Verdict, judge,
 };
 use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
@@ -107,6 +107,13 @@ fn ends_without_a_status() {
         assert_eq!((got.status, got.breaker, got.cooldown, got.then), want, "{end:?}");
         assert_eq!((got.reason, got.lock), (Reason::ServerError, None), "{end:?}");
     }
+}
+
+#[test]
+fn fc_038_a_dead_refresh_token_ends_the_use_of_its_connection() {
+    let got = failure(End::CredentialDead);
+    assert_eq!((got.status, got.reason, got.terminal), (401, Reason::AuthError, Some(TerminalRule::Expired)));
+    assert_eq!((got.breaker, got.cooldown, got.then), (Ignored, Nothing, Next));
 }
 
 #[test]

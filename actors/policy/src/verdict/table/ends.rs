@@ -1,6 +1,8 @@
 //! Ends without a status of their own (decisions 7, 9, 9a, 9c).
 
-use super::super::{BreakerMark, CooldownRule, Detector, End, Failure, Reason, Then, Transport};
+use super::super::{
+    BreakerMark, CooldownRule, Detector, End, Failure, Reason, TerminalRule, Then, Transport,
+};
 use super::counting;
 
 /// Refused, DNS, connect limit, TLS, reset, no HTTP, cut short: like any 502 (decision 7).
@@ -36,6 +38,14 @@ const STALL_AFTER_COMMIT: Failure = Failure {
 /// The same before commit: another target may still answer (decision 9a).
 const STALL_BEFORE_COMMIT: Failure = Failure { then: Then::Next, ..STALL_AFTER_COMMIT };
 
+/// The credential is known to be dead: no request will revive it (FC-038).
+const CREDENTIAL_DEAD: Failure = Failure {
+    status: 401,
+    reason: Reason::AuthError,
+    terminal: Some(TerminalRule::Expired),
+    ..SEND_INTERRUPTED
+};
+
 /// No cooldown, no breaker count (routing 7.3, 7.5).
 const EMPTY: Failure = SEND_INTERRUPTED;
 
@@ -48,6 +58,7 @@ pub(in crate::verdict) fn of_end(end: End) -> Option<Failure> {
         End::NoFirstByte => NO_FIRST_BYTE,
         End::SendInterrupted => SEND_INTERRUPTED,
         End::StallBeforeCommit => STALL_BEFORE_COMMIT,
+        End::CredentialDead => CREDENTIAL_DEAD,
         End::Empty => EMPTY,
         End::CutAfterCommit => CUT_AFTER_COMMIT,
         End::StallAfterCommit => STALL_AFTER_COMMIT,

@@ -23,6 +23,7 @@ pub mod latency;
 pub mod lockout;
 pub mod plan;
 pub mod recording;
+pub mod rotation;
 pub mod rules;
 pub mod strategy;
 pub mod time;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Refusal;
 use crate::dice::Dice;
-use crate::ids::{ConnectionId, ProviderId};
+use crate::ids::{ConnectionId, ModelId, ProviderId};
 use crate::plan::{Plan, Planned};
 use crate::time::Millis;
 use crate::verdict::{BreakerMark, Failure, Then};
@@ -107,6 +107,7 @@ struct Key {
     step: usize,
     provider: ProviderId,
     connection: ConnectionId,
+    model: ModelId,
     pinned: bool,
 }
 
@@ -237,11 +238,14 @@ impl Attempts {
         let failed = self.keys[target].clone();
         let account = matches!(failure.status, 401..=403 | 408 | 500..=504 | 524);
         let provider_level = matches!(failure.breaker, BreakerMark::Counts(_));
+        // The provider does not serve the model, whichever account asks (core 3.2.6).
+        let served_nowhere = failure.then == Then::NextProvider;
         for (key, row) in self.keys.iter().zip(&mut self.rows) {
             if *row == Row::Spent {
                 continue;
             }
-            if account && key.pinned && key.connection == failed.connection {
+            let same_model = key.provider == failed.provider && key.model == failed.model;
+            if served_nowhere && same_model || account && key.pinned && key.connection == failed.connection {
                 *row = Row::Spent;
             } else if provider_level && key.step == failed.step {
                 *row = Row::Deferred;
@@ -281,6 +285,7 @@ impl Key {
             step: target.step,
             provider: target.provider.clone(),
             connection: target.connection.clone(),
+            model: target.model.clone(),
             pinned: target.pinned,
         }
     }
@@ -335,6 +340,11 @@ fn last_answer(failures: &[Failed], combo: bool) -> LastAnswer {
     if combo && !alike {
         let timeout = families.contains(&Family::Timeout);
         return LastAnswer::Ours(if timeout { 504 } else { 502 });
+    }
+    // Every one moved on for its content: the first says it of the target that was wanted.
+    let content = |failed: &Failed| failed.answered && matches!(failed.failure.status, 400 | 422);
+    if failures.iter().all(content) {
+        return LastAnswer::Upstream(0);
     }
     match failures.iter().rposition(|failed| failed.answered) {
         Some(index) => match failures[index].failure.status {

@@ -47,6 +47,15 @@ fn failure_of(end: End, hint_ms: Option<u64>) -> Failure {
     }
 }
 
+/// A 400 whose text sends the request on (decision 8).
+fn content(text: &str) -> Failure {
+    let signal = Signal { text: text.to_owned(), ..Signal::new(End::Status(400), None) };
+    match judge(&signal, &Case::of(Class::Apikey)) {
+        Verdict::Failure(failure) => failure,
+        other => panic!("{text} is {other:?}"),
+    }
+}
+
 struct Loop {
     attempts: Attempts,
     next: Next,
@@ -69,6 +78,14 @@ impl Loop {
         let answered = matches!(end, End::Status(_));
         let failed = Failed { target, failure: failure_of(end, hint_ms), answered };
         self.next = self.attempts.failed(failed, probe, &mut Scripted::default());
+        self
+    }
+
+    fn says(&mut self, text: &str) -> &mut Self {
+        let Next::Try { target, .. } = self.next else { panic!("nothing to try: {:?}", self.next) };
+        self.attempts.dispatch(target);
+        let failed = Failed { target, failure: content(text), answered: true };
+        self.next = self.attempts.failed(failed, false, &mut Scripted::default());
         self
     }
 
@@ -150,6 +167,40 @@ fn a_bad_request_stops_with_its_own_answer() {
         let mut run = Loop::over(&plan(true, &["a@1", "b@1"]));
         assert_eq!(run.fails(End::Status(status)).next, Next::Stop(0), "{status}");
     }
+}
+
+/// Core 3.2.6: no other account of the provider is asked for a model that it does not serve.
+#[test]
+fn a_model_that_a_provider_does_not_serve_skips_its_accounts() {
+    let missing = "model m does not exist";
+    let mut combo = plan(true, &["a@1", "a@2", "b@1", "!a@3"]);
+    let mut run = Loop::over(&combo);
+    assert_eq!(run.says(missing).tries(), (2, 0, false));
+    assert_eq!(run.fails(S503).tries(), (2, 2_000, true), "a@3 is the same model there");
+    // Another model of that provider is another question.
+    combo.targets[3].model = "other".into();
+    let mut run = Loop::over(&combo);
+    assert_eq!(run.says(missing).tries(), (2, 0, false));
+    assert_eq!(run.fails(S503).tries(), (3, 0, false));
+    // One that is only unavailable may be served to the next account.
+    let mut run = Loop::over(&combo);
+    assert_eq!(run.says("model is unavailable").tries(), (1, 0, false));
+}
+
+/// Decision 9b: every target moved on for a 400: the first such answer.
+#[test]
+fn when_all_moved_on_for_a_400_the_first_answer_is_the_last_word() {
+    let mut run = Loop::over(&plan(true, &["a@1", "b@1", "c@1"]));
+    for text in ["prompt is too long", "model m does not exist", "parameter is illegal"] {
+        run.says(text);
+    }
+    assert_eq!((run.next, run.attempts.last_answer()), (Next::Exhausted, LastAnswer::Upstream(0)));
+    let mut run = Loop::over(&plan(true, &["a@1", "b@1"]));
+    run.says("prompt is too long").fails(End::Status(404));
+    assert_eq!(run.attempts.last_answer(), LastAnswer::Upstream(1), "alike, but not all for a 400");
+    let mut run = Loop::over(&plan(true, &["a@1", "b@1"]));
+    run.says("prompt is too long").fails(End::Status(503));
+    assert_eq!(run.attempts.last_answer(), LastAnswer::Ours(502), "mixed");
 }
 
 /// Routing 7.3: each row's "next target", and decision 26a's retry of the last one.

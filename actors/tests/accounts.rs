@@ -171,3 +171,20 @@ fn without_a_weight_nothing_is_recorded() {
         assert_eq!(spread(&world, "a/m", 10).await, counts(&[("a1", 5), ("a2", 5)]));
     });
 }
+
+#[test]
+fn a_removed_account_is_forgotten() {
+    paused(async {
+        let lines = "a: a1 a2";
+        let world = World::start(p2c(lines, 20.0)).await;
+        for _ in 0..3 {
+            served(&world, "a1", None).await;
+            served(&world, "a2", Some(200)).await;
+        }
+        world.owners.router.mailbox.post(Apply(p2c("a: a2", 20.0).into()));
+        world.quiet().await;
+        world.owners.router.mailbox.post(Apply(p2c(lines, 20.0).into()));
+        world.quiet().await;
+        assert_eq!(spread(&world, "a/m", 10).await, counts(&[("a1", 5), ("a2", 5)]));
+    });
+}

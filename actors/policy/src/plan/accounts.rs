@@ -35,7 +35,7 @@ impl<'a> Accounts<'a> {
     }
 
     fn are_weighed(&self) -> bool {
-        self.world.catalogue.accounts.strategy != AccountStrategy::FillFirst && self.step.connection.is_none()
+        self.world.catalogue.accounts.strategy != AccountStrategy::FillFirst
     }
 
     /// The accounts in the order in which they are looked at.

@@ -61,14 +61,24 @@ fn catalogue(accounts: usize) -> Catalogue {
         passthrough_models: true,
         connections: (0..accounts).map(|n| Arc::new(entry(n))).collect(),
     };
-    let combo = |name: &str, connection: Option<&str>| Combo {
+    let step = |model: &str, connection: Option<&str>| Step {
+        provider: "a".into(),
+        model: model.into(),
+        connection: connection.map(Into::into),
+    };
+    let combo = |name: &str, strategy, steps| Combo {
         name: name.into(),
-        strategy: "priority",
-        steps: vec![Step { provider: "a".into(), model: "m".into(), connection: connection.map(Into::into) }],
+        strategy,
+        steps,
         attempts: AttemptSettings::default(),
         slow_start_ms: 100_000,
     };
-    let combos = [combo("free", None), combo("pinned", Some("a-2"))];
+    let combos = [
+        combo("free", "priority", vec![step("m", None)]),
+        combo("pinned", "priority", vec![step("m", Some("a-2"))]),
+        combo("two", "priority", vec![step("m", None), step("n", None)]),
+        combo("drawn", "p2c", vec![step("m", None), step("n", Some("a-1"))]),
+    ];
     Catalogue {
         providers: [(provider.id.clone(), provider)].into(),
         combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
@@ -99,7 +109,11 @@ impl Scene {
 
     /// The account failed at NOW and rests.
     fn fails(&mut self, account: &str, status: u16) {
-        let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
+        self.fails_with(account, status, CooldownSettings::for_class(Class::Apikey));
+    }
+
+    fn fails_with(&mut self, account: &str, status: u16, numbers: CooldownSettings) {
+        let mut cooldown = Cooldown::new(numbers);
         let trial = cooldown.admit(false, NOW).unwrap();
         let verdict = judge(&Signal::new(End::Status(status), None), &Case::of(Class::Apikey));
         cooldown.record(trial, &verdict, NOW, NOW);
@@ -124,6 +138,15 @@ fn an_unpinned_steps_accounts_are_drawn_and_a_pinned_ones_are_not() {
     assert_eq!(scene.order("free", NOW, &[2.0, 0.0]), ["a-2", "a-0", "a-1"]);
     assert_eq!(scene.order("a/m", NOW, &[1.0, 1.0]), ["a-1", "a-0", "a-2"]);
     assert_eq!(scene.order("pinned", NOW, &[0.0, 0.0]), ["a-2"]);
+}
+
+#[test]
+fn each_step_has_its_own_draw() {
+    let scene = Scene::of(2);
+    let plan = scene.plan("two", NOW, &mut Scripted::new(&[1.0, 0.0, 0.0, 0.0]));
+    let order: Vec<String> =
+        plan.targets.iter().map(|target| format!("{}@{}", target.model, target.connection)).collect();
+    assert_eq!(order, ["m@a-1", "m@a-0", "n@a-0", "n@a-1"]);
 }
 
 #[test]
@@ -164,6 +187,16 @@ fn a_failure_is_held_against_an_account_for_a_minute_after_its_rest() {
     assert_eq!(scene.order("a/m", NOW + 63_000, &[0.0]), ["a-0", "a-1"]);
 }
 
+/// Without cooling there is no rest: the minute counts from the failure.
+#[test]
+fn a_failure_without_a_rest_is_held_against_an_account_for_a_minute() {
+    let mut scene = Scene::of(2);
+    let numbers = CooldownSettings { disable_cooling: true, ..CooldownSettings::for_class(Class::Apikey) };
+    scene.fails_with("a-0", 429, numbers);
+    assert_eq!(scene.order("a/m", NOW + 59_999, &[0.0]), ["a-1", "a-0"]);
+    assert_eq!(scene.order("a/m", NOW + 60_000, &[0.0]), ["a-0", "a-1"]);
+}
+
 #[test]
 fn a_long_rest_is_held_against_an_account_as_long_again_up_to_fifteen_minutes() {
     for (rest, memory) in [(300_000, 300_000), (7_200_000, 900_000)] {
@@ -191,6 +224,24 @@ fn an_account_in_slow_start_gives_draws_away() {
     assert_eq!(scene.order("free", half, &[0.0, 0.0, 0.49]), ["a-0", "a-1"]);
     assert_eq!(scene.order("free", half, &[0.0, 0.0, 0.5]), ["a-1", "a-0"]);
     assert_eq!(scene.order("a/m", half, &[0.0, 0.0, 0.5]), ["a-0", "a-1"], "the setting is a combo's");
+}
+
+/// Decision 34 among the steps: a step is spared only as far as all its accounts are. Of two
+/// that are equal the dice take the first here, and 0.3 keeps a draw at probability 0.5 only.
+#[test]
+fn a_step_with_a_rested_account_keeps_its_draw() {
+    let mut scene = Scene::of(2);
+    let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
+    cooldown.cool(61_000, NOW);
+    scene.show("a-0", &cooldown);
+    let first = |scene: &Scene| {
+        let plan = scene.plan("drawn", NOW + 61_000, &mut Scripted::new(&[0.0, 0.0, 0.0, 0.3]));
+        plan.targets[0].model.to_string()
+    };
+    scene.show("a-1", &Cooldown::new(CooldownSettings::for_class(Class::Apikey)));
+    assert_eq!(first(&scene), "m", "a-1 is not in slow start");
+    scene.show("a-1", &cooldown);
+    assert_eq!(first(&scene), "n", "both are, at 0.1");
 }
 
 /// Of 100 accounts 30 are weighed, from a random place on and round the end.

@@ -93,9 +93,7 @@ pub(super) async fn describe(admin: &Admin, named: Named) -> Result<HttpResponse
         Named::Store => {
             (admin.store_row(), json!({"bytes": admin.health.bytes(), "failing": admin.health.is_failing()}))
         }
-        Named::Provider(shared) => {
-            (admin.provider_row(shared, now), views::breaker(&shared.view.load(), now))
-        }
+        Named::Provider(shared) => (admin.provider_row(shared, now), views::provider(shared, now)),
         Named::Connection(shared) => {
             let view = board.connections.get(&shared.id);
             let derived = view.map_or(Value::Null, |view| views::connection(view, now));

@@ -8,6 +8,7 @@ use policy::board::{Board, ConnectionView};
 use policy::breaker::BreakerView;
 use policy::lockout::LockoutView;
 use policy::time::Millis;
+use policy::window::WindowView;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -85,6 +86,19 @@ pub(super) fn breaker(view: &BreakerView, now: Millis) -> Value {
     })
 }
 
+/// What a provider derives for now: its breaker, and how combos see it (core 2).
+pub(super) fn provider(shared: &ProviderShared, now: Millis) -> Value {
+    let mut derived = breaker(&shared.view.load(), now);
+    let window = shared.window.load();
+    derived["providerCooldownUntil"] = cooldown_end(window.view(), now);
+    derived["windowFailures"] = json!(window.failures(now));
+    derived
+}
+
+fn cooldown_end(view: WindowView, now: Millis) -> Value {
+    json!(instant(view.refusal(now).and_then(|refusal| refusal.retry_at)))
+}
+
 /// What a connection derives for now.
 pub(super) fn connection(view: &ConnectionView, now: Millis) -> Value {
     let cooldown = &view.cooldown;
@@ -101,6 +115,7 @@ pub(super) fn connection(view: &ConnectionView, now: Millis) -> Value {
             "state": terminal.state, "at": rfc3339(terminal.at), "reason": terminal.reason,
             "retries": terminal.retries, "retriedAt": instant(terminal.retried_at),
         })),
+        "providerCooldownUntil": cooldown_end(view.retry, now),
     })
 }
 

@@ -5,9 +5,12 @@ mod access;
 mod actors;
 mod combos;
 mod connection_test;
+mod cooldowns;
 mod errors;
 mod health;
+mod input;
 mod metrics;
+mod model_cooldowns;
 mod orders;
 mod reset;
 mod settings;
@@ -94,6 +97,14 @@ pub fn routes(
         )
         .service(only("GET", "/api/settings/effective", web::get().to(settings::effective)))
         .service(only("POST", "/api/providers/{id}/test", web::post().to(connection_test::test)))
+        .service(
+            only("GET, POST", "/api/resilience/cooldowns", web::get().to(cooldowns::list))
+                .route(web::post().to(cooldowns::clear)),
+        )
+        .service(
+            only("GET, DELETE", "/api/resilience/model-cooldowns", web::get().to(model_cooldowns::list))
+                .route(web::delete().to(model_cooldowns::remove)),
+        )
         .service(only("GET", "/api/actors", web::get().to(actors::list)))
         .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))

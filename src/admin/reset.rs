@@ -4,26 +4,14 @@
 use ::actors::messages::Barrier;
 use ::actors::provider::Order;
 use actix_web::{HttpRequest, HttpResponse, web};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::errors::Refusal;
-use super::{Admin, access};
+use super::{Admin, access, input};
 
 /// Reads `{}`, nothing, or `{"provider": ID}`.
 fn provider(body: &[u8]) -> Result<Option<String>, Refusal> {
-    if body.iter().all(u8::is_ascii_whitespace) {
-        return Ok(None);
-    }
-    let fields: Map<String, Value> = serde_json::from_slice(body)
-        .map_err(|error| Refusal::invalid("body", format!("must be a JSON object: {error}")))?;
-    if let Some(unknown) = fields.keys().find(|field| *field != "provider") {
-        return Err(Refusal::invalid(unknown, "unknown field; accepted: provider"));
-    }
-    match fields.get("provider") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(id)) => Ok(Some(id.clone())),
-        Some(_) => Err(Refusal::invalid("provider", "must be the id of a provider")),
-    }
+    input::text(&input::fields(body, &["provider"])?, "provider")
 }
 
 /// Resets.

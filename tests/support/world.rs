@@ -235,6 +235,13 @@ impl World {
         admin(self.address, path)
     }
 
+    /// An operator's request.
+    pub fn manage(&self, method: &str, path: &str, body: &Value) -> Reply {
+        let mut wire = Wire::open(self.address);
+        wire.send(&request_bytes(method, path, &authorised(), body.to_string().as_bytes()));
+        wire.reply()
+    }
+
     /// What an actor derives for now.
     pub fn derived(&self, kind: &str, id: &str) -> Value {
         self.admin(&format!("/api/actors/{kind}/{id}")).json()["derived"].clone()

@@ -109,6 +109,26 @@ fn a_passing_test_and_a_refresh_bring_it_back() {
 }
 
 #[test]
+fn a_dead_refresh_token_expires_it_once() {
+    paused(async {
+        let world = World::start(blueprint("a: a1")).await;
+        order(&world, "a1", Order::Expire).await;
+        order(&world, "a1", Order::Retried(false)).await;
+        order(&world, "a1", Order::Expire).await;
+        let view = world.owners.router.board.load().connections["a1"].clone();
+        let terminal = view.cooldown.terminal.expect("it is out");
+        assert_eq!((terminal.state, terminal.retries), (TerminalState::Expired, 1), "news again is no retry");
+        assert_eq!(view.cooldown.last_error.map(|error| error.status), Some(401));
+        assert_eq!(world.pick("a/m").await.excluded[0].reason, Exclusion::Expired);
+        order(&world, "a1", Order::Retried(true)).await;
+        assert_eq!(world.pick("a/m").await.targets.len(), 1);
+        order(&world, "a1", Order::Expire).await;
+        conclude(&world, "a/m", ending(403, TerminalRule::Banned)).await;
+        assert_eq!(state(&world, "a1"), Some(TerminalState::Expired), "the first word stays");
+    });
+}
+
+#[test]
 fn p8_a_failed_check_is_told_and_rests_nobody() {
     paused(async {
         let world = World::start(blueprint("a: a1")).await;

@@ -24,6 +24,8 @@ pub enum Order {
     Undrain,
     /// A test of it passed: clears the terminal state that this disproves (decision 12a).
     TestPassed,
+    /// Its refresh token is dead.
+    Expire,
     /// A background refresh of its expired credential ended so (core 3.9.7).
     Retried(bool),
 }
@@ -55,6 +57,7 @@ impl Handler<Order> for Connection {
             Order::Lift => self.cooldown.lift(now),
             Order::Cool(for_ms) => self.cooldown.cool(for_ms, now),
             Order::TestPassed => self.cooldown.test_passed(now),
+            Order::Expire => self.cooldown.expire(now),
             Order::Retried(ok) => self.cooldown.retried(ok, now),
             Order::Drain => self.drain(true, now),
             Order::Undrain => self.drain(false, now),

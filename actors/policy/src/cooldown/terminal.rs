@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Cooldown;
+use super::{Cooldown, LastError};
 use crate::change::{Change, Exclusion};
 use crate::time::{MINUTE, Millis};
 use crate::verdict::{Failure, Reason, TerminalRule};
@@ -74,6 +74,19 @@ impl Terminal {
 }
 
 impl Cooldown {
+    /// The token endpoint says that the refresh token is dead: no request has to find out.
+    /// `None` when the connection is out already.
+    pub fn expire(&mut self, now: Millis) -> Option<Change> {
+        if self.state.terminal.is_some() {
+            return None;
+        }
+        let from = self.view().label(now);
+        let reason = Reason::AuthError;
+        self.state.last_error = Some(LastError { reason, status: 401, at: now, hint_ms: None });
+        self.leave(TerminalState::Expired, reason, now);
+        Some(self.changed(from, "refresh-token-dead", now))
+    }
+
     /// A background refresh of an expired credential may be tried at `now`.
     pub fn retry_due(&self, now: Millis) -> bool {
         self.state.terminal.is_some_and(|terminal| terminal.retry_due(now))
@@ -145,8 +158,12 @@ impl Cooldown {
     /// Puts the connection out of use.
     pub(super) fn end(&mut self, state: TerminalState, failure: &Failure, now: Millis) {
         self.note(failure, now);
+        self.leave(state, failure.reason, now);
+    }
+
+    fn leave(&mut self, state: TerminalState, reason: Reason, now: Millis) {
         self.state.terminal =
-            Some(Terminal { state, at: now, reason: Some(failure.reason), retries: 0, retried_at: None });
+            Some(Terminal { state, at: now, reason: Some(reason), retries: 0, retried_at: None });
         self.state.trial_due = false;
         self.trial = None;
         self.failed(now);

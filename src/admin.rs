@@ -27,6 +27,7 @@ use ::actors::messages::StoreLink;
 use ::actors::permit::Owners;
 use actix_web::web;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use policy::ids::ConnectionId;
 use policy::token::TokenView;
 
 use crate::app::Live;
@@ -35,6 +36,14 @@ use crate::http::state::{Gate, HttpSettings};
 use crate::relay::Worker;
 use crate::storage::{Flush, Health, Store};
 use crate::telemetry::Metrics;
+
+/// What the control plane sees of the tokens of OAuth connections, and may order.
+pub trait TokenBook: Send + Sync {
+    /// All of them.
+    fn views(&self) -> Vec<TokenView>;
+    /// A dead refresh token is worth another try.
+    fn revive(&self, connection: &ConnectionId);
+}
 
 /// What the control plane needs.
 pub struct Admin {
@@ -57,7 +66,7 @@ pub struct Admin {
     /// `/metrics` needs no token.
     pub metrics_public: Arc<AtomicBool>,
     /// The tokens of OAuth connections.
-    pub tokens: Arc<dyn Fn() -> Vec<TokenView> + Send + Sync>,
+    pub tokens: Arc<dyn TokenBook>,
     /// When the process started.
     pub started: Instant,
     /// What is in force, and the way to change it.

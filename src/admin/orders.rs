@@ -137,6 +137,7 @@ async fn tell_connection(
             for lockout in admin.owners.directory.lockouts_of(&shared.id) {
                 remove(admin, &lockout).await;
             }
+            admin.tokens.revive(&shared.id);
             ConnectionOrder::Reset
         }
         "cool" => match order.for_ms {

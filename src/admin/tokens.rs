@@ -25,14 +25,14 @@ fn one(view: &TokenView, now: Millis) -> Value {
         "provider": view.provider, "state": state(times, now), "failures": times.failures,
         "receivedAt": views::instant(times.received_at), "expiresAt": views::instant(times.expires_at),
         "nextRefreshAt": views::instant(times.next_at()),
-        "expiredRetries": times.expired.map(|expired| expired.retries), "unsaved": view.unsaved,
+        "unsaved": view.unsaved,
     })
 }
 
 fn state(times: &Timetable, now: Millis) -> &'static str {
-    match times.expired {
-        Some(_) => "expired",
-        None if times.is_good(now) => "good",
-        None => "due",
+    match times.dead {
+        true => "expired",
+        false if times.is_good(now) => "good",
+        false => "due",
     }
 }

@@ -23,7 +23,7 @@ use super::reload::Reloader;
 use super::roots::Nursery;
 use super::secrets::Secrets;
 use super::serve::client_settings;
-use super::tokens::{Outcomes, TokenRoom};
+use super::tokens::TokenRoom;
 use crate::admin::Admin;
 use crate::http::state::{Gate, HttpSettings};
 use crate::relay::{Tower, Worker};
@@ -141,10 +141,7 @@ impl Base {
             gate: self.gate.clone(),
             metrics_public: reloader.metrics_public.clone(),
             started: std::time::Instant::now(),
-            tokens: {
-                let tokens = origins.tokens.clone();
-                Arc::new(move || tokens.views())
-            },
+            tokens: origins.tokens.clone(),
             live: Arc::new(Live::new(
                 origins.config.to_owned(),
                 loaded,
@@ -162,10 +159,9 @@ impl Base {
         vault: Vault,
         salt: &str,
     ) -> Result<Arc<TokenRoom>, sled::Error> {
-        // The owners' terminal states hear of it here.
-        let outcomes: Outcomes = Arc::new(|_, _| {});
         let stored = database.tokens()?;
-        Ok(TokenRoom::new(self.links.clock, self.store.clone(), (vault, salt.to_owned()), stored, outcomes))
+        let keys = (vault, salt.to_owned());
+        Ok(TokenRoom::new(&self.owners, self.store.clone(), keys, stored, self.metrics.clone()))
     }
 
     pub(super) fn nursery(

@@ -9,14 +9,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use actors::clock::Clock;
+use actors::connection::Order;
+use actors::permit::Owners;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use policy::cooldown::Terminal;
 use policy::ids::{Class, ConnectionId};
 use policy::token::{RefreshOutcome, Timetable, TokenView};
 
 use super::plans::{fingerprint, token_header};
+use crate::admin::TokenBook;
 use crate::settings::{Connection, OauthClient, OauthTokens, Provider, Secret, Settings};
 use crate::storage::{Closed, SaveTokens, Store, StoredTokens, Vault};
+use crate::telemetry::Metrics;
 use crate::upstream::Dialler;
 use crate::upstream::oauth::{Client, Desk, Identity, Keeper, Kept, Session, Tokens};
 
@@ -26,15 +30,12 @@ const SWEEP: Duration = Duration::from_secs(5);
 /// Sessions by connection.
 pub type Sessions = HashMap<ConnectionId, Arc<Session>>;
 
-/// Hears how each refresh ended, to tell the connection's owner.
-pub(super) type Outcomes = Arc<dyn Fn(&ConnectionId, RefreshOutcome) + Send + Sync>;
-
 /// All sessions of the process.
 pub(super) struct TokenRoom {
     desk: Arc<Desk>,
     vault: Vault,
     salt: String,
-    clock: Clock,
+    owners: Owners,
     stored: HashMap<ConnectionId, StoredTokens>,
     /// All that were ever made, by connection; the newest of each.
     known: Mutex<Sessions>,
@@ -88,22 +89,25 @@ fn opened(vault: &Vault, connection: &ConnectionId, stored: &StoredTokens) -> Re
 }
 
 impl TokenRoom {
-    /// `stored`: what the store had at start; `outcomes` hears how each refresh ended.
+    /// `stored`: what the store had at start.
     pub(super) fn new(
-        clock: Clock,
+        owners: &Owners,
         store: Arc<ArcSwapOption<actix::Addr<Store>>>,
         (vault, salt): (Vault, String),
         stored: HashMap<ConnectionId, StoredTokens>,
-        outcomes: Outcomes,
+        metrics: Arc<Metrics>,
     ) -> Arc<Self> {
         let safe = Safe { vault: vault.clone(), store };
-        let observer = Arc::new(move |identity: &Identity, outcome| outcomes(&identity.connection, outcome));
-        let desk = Desk::new(move || clock.now(), safe, observer);
+        let (clock, told) = (owners.clock, owners.clone());
+        let observer = Arc::new(move |identity: &Identity, outcome: RefreshOutcome| {
+            metrics.refresh(&identity.connection, outcome.as_str());
+            tell(&told, &identity.connection, outcome);
+        });
         Arc::new(Self {
-            desk,
+            desk: Desk::new(move || clock.now(), safe, observer),
             vault,
             salt,
-            clock,
+            owners: owners.clone(),
             stored,
             known: Mutex::default(),
             active: ArcSwap::default(),
@@ -163,7 +167,7 @@ impl TokenRoom {
             return Some(Tokens { access: configured.access.clone(), refresh: refresh.clone(), times });
         };
         match opened(&self.vault, connection, stored) {
-            Ok(tokens) => Some(Tokens { times: tokens.times.restored(self.clock.now()), ..tokens }),
+            Ok(tokens) => Some(Tokens { times: tokens.times.restored(self.owners.clock.now()), ..tokens }),
             Err(error) => {
                 tracing::error!(
                     %connection, %error,
@@ -179,21 +183,53 @@ impl TokenRoom {
         self.desk.flights()
     }
 
-    /// All sessions in use, as people see them.
-    pub(super) fn views(&self) -> Vec<TokenView> {
-        let mut views: Vec<_> = self.active.load().values().map(|session| session.view()).collect();
-        views.sort_by(|a, b| a.connection.cmp(&b.connection));
-        views
-    }
-
     /// Does what is due, again and again.
     pub(super) async fn sweep(self: Arc<Self>, dialler: Dialler) {
         let mut ticks = tokio::time::interval(SWEEP);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            self.active.load().values().for_each(|session| session.sweep(&dialler));
+            for (connection, session) in self.active.load().iter() {
+                let terminal = terminal(&self.owners, connection);
+                if session.is_dead() && terminal.is_none() {
+                    // The owner's snapshot may be older than the tokens: a kill -9 costs it an interval.
+                    tell(&self.owners, connection, RefreshOutcome::Expired);
+                }
+                let now = self.owners.clock.now();
+                session.sweep(terminal.is_some_and(|terminal| terminal.retry_due(now)), &dialler);
+            }
         }
+    }
+}
+
+impl TokenBook for TokenRoom {
+    fn views(&self) -> Vec<TokenView> {
+        let mut views: Vec<_> = self.active.load().values().map(|session| session.view()).collect();
+        views.sort_by(|a, b| a.connection.cmp(&b.connection));
+        views
+    }
+
+    fn revive(&self, connection: &ConnectionId) {
+        if let Some(session) = self.active.load().get(connection) {
+            session.revive();
+        }
+    }
+}
+
+fn terminal(owners: &Owners, connection: &ConnectionId) -> Option<Terminal> {
+    owners.router.board.load().connections.get(connection).and_then(|view| view.cooldown.terminal)
+}
+
+/// Tells a connection's owner what a refresh says about its account.
+fn tell(owners: &Owners, connection: &ConnectionId, outcome: RefreshOutcome) {
+    let order = match outcome {
+        RefreshOutcome::Renewed => Order::Retried(true),
+        RefreshOutcome::Expired if terminal(owners, connection).is_some() => Order::Retried(false),
+        RefreshOutcome::Expired => Order::Expire,
+        RefreshOutcome::Misconfigured | RefreshOutcome::Failed => return,
+    };
+    if let Some(shared) = owners.directory.connection(connection) {
+        shared.mailbox.post(order);
     }
 }
 

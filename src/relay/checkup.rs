@@ -70,6 +70,10 @@ impl Shown {
 async fn ask(worker: &Worker, endpoint: &Endpoint, route: Route, body: Bytes) -> Shown {
     let shot = Shot { endpoint, route, headers: &[], body: &[body] };
     let limit = LIMIT.min(endpoint.first_byte_timeout);
+    if let Some(session) = &endpoint.session {
+        // What is to be disproved may be that its refresh token is dead.
+        session.retry(&worker.dialler).await;
+    }
     let hit = match send(worker, &shot, tokio::time::Instant::now() + limit).await {
         Ok(hit) => hit,
         Err(fault) => return Shown { signal: fault.signal, status: None, said: String::new() },

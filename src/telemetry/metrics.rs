@@ -49,6 +49,12 @@ struct AttemptLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefreshLabels {
+    connection: Id<ConnectionId>,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ChangeLabels {
     kind: &'static str,
     id: String,
@@ -77,6 +83,7 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     attempts: Family<AttemptLabels, Counter>,
+    refreshes: Family<RefreshLabels, Counter>,
     changes: Family<ChangeLabels, Counter>,
     overhead: Histogram,
     states: Family<StateLabels, Gauge>,
@@ -109,6 +116,7 @@ impl Metrics {
             registry: Registry::with_prefix("switchtower"),
             requests: Family::default(),
             attempts: Family::default(),
+            refreshes: Family::default(),
             changes: Family::default(),
             overhead: Histogram::new(OVERHEAD),
             states: Family::default(),
@@ -127,6 +135,7 @@ impl Metrics {
         let registry = &mut self.registry;
         registry.register("requests", "Requests of clients by route and status", self.requests.clone());
         registry.register("attempts", "Requests sent upstream by target and verdict", self.attempts.clone());
+        registry.register("token_refreshes", "Refreshes of OAuth tokens", self.refreshes.clone());
         registry.register("changes", "State changes of owners", self.changes.clone());
         let overhead = "Own time until the first byte to the client, upstream time excluded";
         registry.register("overhead_seconds", overhead, self.overhead.clone());
@@ -153,6 +162,12 @@ impl Metrics {
             verdict,
         };
         self.attempts.get_or_create(&labels).inc();
+    }
+
+    /// One refresh of a connection's OAuth token ended.
+    pub fn refresh(&self, connection: &ConnectionId, outcome: &'static str) {
+        let labels = RefreshLabels { connection: Id(connection.clone()), outcome };
+        self.refreshes.get_or_create(&labels).inc();
     }
 
     /// One owner changed its state.

@@ -1,9 +1,10 @@
 //! A token endpoint that fails: what is terminal, what passes, and what is our own fault.
 
+use crate::process::{call, order};
 use crate::refresh::jiff_minutes;
 use crate::stage::{
-    LONG_AGO, Stage, chat, chat_with, connection, connection_of, eventually, hash, page, provider,
-    token_state, tokens,
+    LONG_AGO, Stage, chat, chat_with, connection, connection_of, connection_state, eventually, hash, page,
+    provider, retries, token_state, tokens,
 };
 
 #[test]
@@ -38,10 +39,14 @@ fn fc_038_whatever_fails_the_token_that_is_still_good_is_used() {
     for (n, (script, state)) in rows.iter().enumerate() {
         let id = format!("p{n}");
         eventually(script, || token_state(&process, &id) == *state);
-        let wanted = if *state == "good" { 200 } else { 502 };
+        eventually(script, || {
+            connection_state(&process, &id) == if *state == "good" { "ready" } else { "expired" }
+        });
+        let wanted = if *state == "good" { 200 } else { 503 };
         assert_eq!(chat_with(&process, &id).0, wanted, "{script}");
     }
-    assert_eq!(stage.posts().len(), rows.len(), "no request tries again what is not needed");
+    let dead = rows.iter().filter(|(_, state)| *state == "expired").count();
+    assert!(stage.posts().len() <= rows.len() + dead, "no request tries again what is not needed");
 }
 
 #[test]
@@ -56,8 +61,7 @@ fn fc_038_without_a_good_token_another_account_answers_and_the_first_comes_back(
     let process = stage.site.start();
     assert_eq!(chat(&process).0, 200);
     assert_eq!(stage.asked(), [(200, hash("sk-other"))]);
-    let actor = page(&process.address, "/api/actors/connection/o-1");
-    assert_eq!(actor["state"], "ready", "the token endpoint's fault cools no account: {actor}");
+    assert_eq!(connection_state(&process, "o-1"), "ready", "the token endpoint's fault cools no account");
     eventually("the flat wait is over and the account is back", || {
         assert_eq!(chat(&process).0, 200);
         stage.asked().last() == Some(&(200, hash("at-first-1-status-503.1")))
@@ -99,4 +103,21 @@ fn fc_038_a_wrong_client_is_an_alarm_until_it_is_corrected() {
     eventually("it works", || chat(&process).0 == 200);
     let health = page(&process.address, "/api/monitoring/health");
     assert_eq!((&health["status"], &health["tokens"]["alarms"]), (&"healthy".into(), &serde_json::json!({})));
+}
+
+#[test]
+fn a_dead_account_comes_back_by_a_reset() {
+    let stage = Stage::new("oauth-reset", &[connection("o-1", "", "rt-first-2-invalid-grant", LONG_AGO)]);
+    let process = stage.site.start();
+    eventually("the first retry has failed, too", || retries(&process, "o-1") == Some(1));
+    let (status, _, body) = chat(&process);
+    assert_eq!((status, body.contains("no_usable_connection")), (503, true), "{body}");
+    order(&process.address, "connection/o-1", r#"{"message":"reset"}"#);
+    assert_eq!(connection_state(&process, "o-1"), "ready");
+    assert_eq!(chat(&process).0, 200);
+    assert_eq!(stage.posts(), [400, 400, 200]);
+    let (_, _, metrics) = call(&process.address, "GET", "/metrics", "");
+    for line in [r#"outcome="expired"} 2"#, r#"outcome="renewed"} 1"#] {
+        assert!(metrics.contains(&format!(r#"token_refreshes_total{{connection="o-1",{line}"#)), "{metrics}");
+    }
 }

@@ -1,7 +1,8 @@
 //! Renewing: once for everybody, before it is sent, and once more after a 401.
 
 use crate::stage::{
-    FAR_AHEAD, LONG_AGO, Stage, chat, chat_at_once, connection, eventually, hash, page, token_state, tokens,
+    FAR_AHEAD, LONG_AGO, Stage, chat, chat_at_once, connection, connection_state, eventually, hash, page,
+    tokens,
 };
 
 #[test]
@@ -35,7 +36,8 @@ fn fc_036_a_second_use_would_have_been_noticed() {
     let (status, _, body) = chat(&process);
     assert_eq!(status, 502, "{body}");
     assert!(body.contains("upstream_auth_failed"), "{body}");
-    assert_eq!(token_state(&process, "o-1"), "expired");
+    eventually("its owner has heard", || connection_state(&process, "o-1") == "expired");
+    assert_eq!(chat(&process).0, 503, "nobody is asked any more");
     assert_eq!(stage.posts()[..3], [200, 400, 400]);
 }
 
@@ -65,7 +67,7 @@ fn decision_12a_a_401_to_the_renewed_token_is_the_answer() {
     assert!(body.contains("upstream_auth_failed"), "{body}");
     assert_eq!(stage.asked().len(), 2, "once with each token, and not again");
     assert_eq!(stage.posts(), [200, 200]);
-    assert_eq!(page(&process.address, "/api/actors/connection/o-1")["state"], "cooling");
+    assert_eq!(connection_state(&process, "o-1"), "cooling", "and not expired: its refresh token is good");
 }
 
 #[test]

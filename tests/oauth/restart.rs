@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::process::Process;
 use crate::stage::{
-    CLIENT_SECRET, FAR_AHEAD, LONG_AGO, Stage, chat, connection, eventually, hash, page, token_state,
+    CLIENT_SECRET, FAR_AHEAD, LONG_AGO, Stage, chat, connection, eventually, hash, page, retries, token_state,
 };
 
 fn rotating(name: &str, refresh: &str) -> Stage {
@@ -68,13 +68,11 @@ fn other_tokens_in_the_config_begin_anew() {
 fn f21_retries_of_an_expired_connection_are_counted_over_a_restart() {
     let stage = rotating("oauth-expired", "rt-invalid-grant");
     let process = stage.site.start();
-    let retries =
-        |process: &Process| crate::stage::tokens(process)["connections"]["o-1"]["expiredRetries"].as_u64();
-    eventually("the first retry was made at once", || retries(&process) == Some(1));
+    eventually("the first retry was made at once", || retries(&process, "o-1") == Some(1));
     process.end();
     let posts = stage.posts();
     let process = stage.site.start();
-    assert_eq!(retries(&process), Some(1));
+    assert_eq!(retries(&process, "o-1"), Some(1));
     chat(&process);
     assert_eq!(stage.posts(), posts, "neither the start nor a request asks again");
 }

@@ -108,6 +108,18 @@ pub fn token_state(process: &Process, connection: &str) -> String {
     tokens(process)["connections"][connection]["state"].as_str().unwrap_or_default().to_owned()
 }
 
+/// The state of a connection.
+pub fn connection_state(process: &Process, connection: &str) -> String {
+    let actor = page(&process.address, &format!("/api/actors/connection/{connection}"));
+    actor["state"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Failed retries of an expired connection.
+pub fn retries(process: &Process, connection: &str) -> Option<u64> {
+    let actor = page(&process.address, &format!("/api/actors/connection/{connection}"));
+    actor["snapshot"]["cooldown"]["terminal"]["retries"].as_u64()
+}
+
 /// What the upstream's log shows of a credential.
 pub fn hash(credential: &str) -> String {
     use sha2::{Digest, Sha256};

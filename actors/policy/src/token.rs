@@ -19,9 +19,7 @@ use crate::time::{MINUTE, Millis, SECOND};
 pub use answer::{Meaning, Reply, meaning};
 pub use breaker::{TokenBreaker, TokenBreakerSettings, TokenScope};
 
-/// How often an expired connection is retried (core 3.9.7).
-pub const EXPIRED_RETRY_MAX: u32 = 3;
-/// First step of both schedules (core 3.9.7).
+/// First step after failed refreshes (core 3.9.7).
 const STEP_MS: Millis = 5 * MINUTE;
 /// Longest wait for the next early refresh (core 3.9.7).
 const LONGEST_MS: Millis = 240 * MINUTE;
@@ -59,6 +57,18 @@ pub enum RefreshOutcome {
     Failed,
 }
 
+impl RefreshOutcome {
+    /// The name in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Renewed => "renewed",
+            Self::Expired => "expired",
+            Self::Misconfigured => "misconfigured",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// When the tokens of one connection are renewed. Stored beside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -75,18 +85,9 @@ pub struct Timetable {
     urgent_from: Millis,
     /// The provider answered it with 401.
     refused: bool,
-    /// Its refresh token is dead.
-    pub expired: Option<Expired>,
-}
-
-/// An `expired` connection's retries (core 3.9.7, F20, F21).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Expired {
-    /// Retries done.
-    pub retries: u32,
-    /// The latest one.
-    pub retried_at: Option<Millis>,
+    /// Its refresh token is dead. When that is tried again is the word of the connection's
+    /// owner (`cooldown::Terminal`).
+    pub dead: bool,
 }
 
 /// One connection's tokens as people see them.
@@ -102,23 +103,6 @@ pub struct TokenView {
     pub alarm: Option<&'static str>,
     /// The newest pair is not on disk yet.
     pub unsaved: bool,
-}
-
-// === impl Expired ===
-
-impl Expired {
-    /// Core 3.9.7: before retry k+1 at least 5 min × 2^k since the one before.
-    pub fn is_due(&self, now: Millis) -> bool {
-        self.next_at().is_some_and(|at| now >= at)
-    }
-
-    fn next_at(&self) -> Option<Millis> {
-        if self.retries >= EXPIRED_RETRY_MAX {
-            return None;
-        }
-        let wait = STEP_MS << self.retries;
-        Some(self.retried_at.map_or(0, |at| at.saturating_add(wait)))
-    }
 }
 
 // === impl Timetable: what happened ===
@@ -138,9 +122,6 @@ impl Timetable {
         }
         self.early_from = self.early_from.min(now.saturating_add(LONGEST_MS));
         self.urgent_from = self.urgent_from.min(now.saturating_add(LONGEST_FLAT_MS));
-        if let Some(expired) = &mut self.expired {
-            expired.retried_at = expired.retried_at.map(|at| at.min(now));
-        }
         self
     }
 
@@ -157,7 +138,7 @@ impl Timetable {
 
     /// A refresh failed and said nothing about the account. `stated_ms`: the wait it asked for.
     /// A token that is still good is renewed later and later, one that is needed after a short
-    /// flat wait (core 3.9.7, FC-038). Of an expired connection no retry is used up.
+    /// flat wait (core 3.9.7, FC-038).
     pub fn failed(&mut self, stated_ms: Option<Millis>, dice: &mut dyn Dice, now: Millis) {
         self.failures = self.failures.saturating_add(1);
         let doublings = (self.failures - 1).min(16);
@@ -166,27 +147,26 @@ impl Timetable {
         let flat = (FLAT_MS as f64 * jitter) as Millis;
         let stated = stated_ms.unwrap_or(0).min(LONGEST_FLAT_MS);
         self.urgent_from = now.saturating_add(flat.max(stated));
-        if let Some(expired) = &mut self.expired {
-            expired.retried_at = Some(now);
-        }
     }
 
     /// The token endpoint said that the refresh token is dead.
-    pub fn expire(&mut self, now: Millis) {
-        self.expired = Some(match self.expired {
-            None => Expired::default(),
-            Some(before) => Expired { retries: before.retries + 1, retried_at: Some(now) },
-        });
+    pub fn died(&mut self) {
+        self.dead = true;
+    }
+
+    /// An operator says that it is worth another try.
+    pub fn revive(&mut self) {
+        (self.dead, self.early_from, self.urgent_from) = (false, 0, 0);
     }
 }
 
 // === impl Timetable: what follows ===
 
 impl Timetable {
-    /// What the token's age, or a 401, asks for. Nothing for an expired connection: its
+    /// What the token's age, or a 401, asks for. Nothing when the refresh token is dead: its
     /// retries are the sweep's (`sweep_due`).
     pub fn need(&self, now: Millis) -> Need {
-        if self.expired.is_some() {
+        if self.dead {
             return Need::Nothing;
         }
         let may = now >= self.urgent_from;
@@ -206,7 +186,7 @@ impl Timetable {
 
     /// Until when `need` says nothing and the token stays good: what a fast path may rely on.
     pub fn quiet_until(&self, now: Millis) -> Millis {
-        if self.expired.is_some() || self.refused || !self.is_good(now) {
+        if self.dead || self.refused || !self.is_good(now) {
             return now;
         }
         let ends = self.expires_at.map(|at| at.max(self.fresh_until()));
@@ -214,21 +194,19 @@ impl Timetable {
         renews.into_iter().chain(ends).min().unwrap_or(Millis::MAX)
     }
 
-    /// What a sweep does now: an early refresh, one that is needed, or a retry of an expired one.
-    pub fn sweep_due(&self, now: Millis) -> bool {
-        match self.expired {
-            Some(expired) => expired.is_due(now),
-            // What is needed is renewed on use; nobody waits for an idle connection.
-            None => self.need(now) != Need::Nothing && now >= self.early_from,
-        }
+    /// Whether a sweep refreshes now: because the token's age asks for it, or because a retry of
+    /// the expired connection is due (`retry`). A blip delays both and uses up no retry.
+    pub fn sweep_due(&self, retry: bool, now: Millis) -> bool {
+        // What is needed is renewed on use; nobody waits for an idle connection.
+        now >= self.early_from && (retry || self.need(now) != Need::Nothing)
     }
 
-    /// When a sweep would next do something.
+    /// When it would be renewed next; `None`: not by its age.
     pub fn next_at(&self) -> Option<Millis> {
-        match self.expired {
-            Some(expired) => expired.next_at(),
-            None if self.refused => Some(self.urgent_from),
-            None => self.renews_at(),
+        match (self.dead, self.refused) {
+            (true, _) => None,
+            (false, true) => Some(self.urgent_from),
+            (false, false) => self.renews_at(),
         }
     }
 

@@ -98,7 +98,7 @@ impl Session {
                 (tokens, RefreshOutcome::Renewed)
             }
             Answered::Nothing { meaning: Meaning::Expired(code), status, .. } => {
-                tokens.times.expire(now);
+                tokens.times.died();
                 tracing::error!(%connection, status, code, "its refresh token is dead: log in again");
                 (tokens, RefreshOutcome::Expired)
             }

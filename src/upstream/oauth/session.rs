@@ -128,7 +128,7 @@ impl Session {
 
     fn answer(&self, inner: &Inner, again_from: Millis) -> Result<Arc<Pass>, NoPass> {
         let now = self.desk.now();
-        if inner.tokens.times.expired.is_some() {
+        if inner.tokens.times.dead {
             return Err(NoPass::Expired);
         }
         let current = self.current.load();
@@ -177,15 +177,39 @@ impl Session {
         lock(&self.inner).retired = true;
     }
 
-    /// Does in the background what is due: an early refresh, a retry of an expired connection
+    /// Does in the background what is due: an early refresh, a `retry` of an expired connection
     /// (core 3.9.7), tokens that could not be stored.
-    pub fn sweep(self: &Arc<Self>, dialler: &Dialler) {
+    pub fn sweep(self: &Arc<Self>, retry: bool, dialler: &Dialler) {
         let mut inner = lock(&self.inner);
-        if inner.tokens.times.sweep_due(self.desk.now()) {
+        if inner.tokens.times.sweep_due(retry, self.desk.now()) {
             let _ = self.fly(&mut inner, dialler, false);
         } else if inner.unsaved && inner.flight.is_none() {
             self.save_again();
         }
+    }
+
+    /// Its refresh token is dead.
+    pub fn is_dead(&self) -> bool {
+        lock(&self.inner).tokens.times.dead
+    }
+
+    /// An operator says that it is worth another try: the next use makes it.
+    pub fn revive(&self) {
+        let mut inner = lock(&self.inner);
+        inner.tokens.times.revive();
+        self.publish(&mut inner);
+    }
+
+    /// Tries a dead refresh token once more, for a test of the connection.
+    pub async fn retry(self: &Arc<Self>, dialler: &Dialler) {
+        let flight = {
+            let mut inner = lock(&self.inner);
+            match inner.tokens.times.dead {
+                true => self.fly(&mut inner, dialler, true),
+                false => return,
+            }
+        };
+        landed(flight).await;
     }
 
     /// What people see of it.

@@ -163,7 +163,7 @@ async fn fc_036_one_post_for_all_who_find_the_token_over() {
     let world = World::new().await;
     let session = world.session("c", Some("old"), "rt-slow-30ms", T0);
     let asked = futures_util::future::join_all((0..20).map(|_| session.pass(&world.dialler)));
-    session.sweep(&world.dialler);
+    session.sweep(false, &world.dialler);
     let got: Vec<_> = asked.await.into_iter().map(token).collect();
     assert_eq!(got, vec![good("at-slow-30ms.1"); 20]);
     assert_eq!((world.posts().await, world.heard()), (1, vec![RefreshOutcome::Renewed]));
@@ -235,10 +235,10 @@ async fn decision_12a_parallel_401s_are_one_refresh_and_a_late_one_is_none() {
 async fn fc_038_a_blip_keeps_the_token_that_is_still_good() {
     let world = World::new().await;
     let session = world.session("c", Some("old"), "rt-first-1-status-503", T0 + 60_000);
-    session.sweep(&world.dialler);
+    session.sweep(false, &world.dialler);
     world.has_landed().await;
     assert_eq!(token(session.pass(&world.dialler).await), good("old"));
-    session.sweep(&world.dialler);
+    session.sweep(false, &world.dialler);
     assert_eq!(world.desk.flights(), 0, "the next early one waits five minutes");
     assert_eq!(world.posts().await, 1);
     world.later(60_000);
@@ -261,24 +261,35 @@ async fn fc_038_without_a_good_token_the_wait_is_short_and_told() {
 }
 
 #[actix_rt::test]
-async fn f20_an_expired_connection_sends_nothing_and_is_retried_by_the_sweep() {
+async fn core_3_9_7_a_dead_token_sends_nothing_until_a_retry_is_due() {
     let world = World::new().await;
     let session = world.session("c", Some("old"), "rt-first-2-invalid-grant", T0);
-    assert_eq!(token(session.pass(&world.dialler).await), Err(NoPass::Expired));
-    assert_eq!(token(session.pass(&world.dialler).await), Err(NoPass::Expired));
-    assert_eq!(world.posts().await, 1);
-    session.sweep(&world.dialler);
+    for _ in 0..3 {
+        assert_eq!(token(session.pass(&world.dialler).await), Err(NoPass::Expired));
+        session.sweep(false, &world.dialler);
+    }
+    assert_eq!((world.posts().await, session.is_dead()), (1, true));
+    session.sweep(true, &world.dialler);
     world.has_landed().await;
-    world.later(599_999);
-    session.sweep(&world.dialler);
-    world.has_landed().await;
-    assert_eq!(world.posts().await, 2, "too early for the second retry");
-    world.later(1);
-    session.sweep(&world.dialler);
+    assert!(session.is_dead());
+    session.sweep(true, &world.dialler);
     world.has_landed().await;
     assert_eq!(token(session.pass(&world.dialler).await), good("at-first-2-invalid-grant.1"));
     let expired = RefreshOutcome::Expired;
     assert_eq!(world.heard(), [expired, expired, RefreshOutcome::Renewed]);
+}
+
+#[actix_rt::test]
+async fn a_test_or_an_operator_tries_a_dead_token_again() {
+    let world = World::new().await;
+    let session = world.session("c", None, "rt-first-2-invalid-grant", 0);
+    assert_eq!(token(session.pass(&world.dialler).await), Err(NoPass::Expired));
+    session.retry(&world.dialler).await;
+    assert_eq!(world.posts().await, 2);
+    session.revive();
+    assert_eq!(token(session.pass(&world.dialler).await), good("at-first-2-invalid-grant.1"));
+    session.retry(&world.dialler).await;
+    assert_eq!(world.posts().await, 3, "a living one is not retried");
 }
 
 #[actix_rt::test]
@@ -288,7 +299,7 @@ async fn fc_038_a_wrong_client_is_an_alarm_for_the_provider_and_no_end_of_an_acc
     session.configure(world.client("invalid-client"), bearer());
     assert!(matches!(session.pass(&world.dialler).await, Err(NoPass::Later(_))));
     assert_eq!(world.desk.alarm(&"p".into()), Some("invalid_client"));
-    assert_eq!(session.view().times.expired, None);
+    assert!(!session.is_dead());
     session.configure(world.client("me"), bearer());
     assert_eq!(world.desk.alarm(&"p".into()), None, "it speaks of other settings");
     world.later(6_000);
@@ -318,7 +329,7 @@ async fn a_full_disk_stops_nobody_and_is_tried_again() {
     assert_eq!(token(session.pass(&world.dialler).await), good("at-a.1"));
     assert!(session.view().unsaved);
     *world.disk.0.broken.lock().unwrap() = false;
-    session.sweep(&world.dialler);
+    session.sweep(false, &world.dialler);
     world.until(|| !session.view().unsaved).await;
     assert_eq!(world.disk.newest(), "rt-a.1");
 }
@@ -350,10 +361,10 @@ async fn fc_122_a_fresh_token_that_looks_expired_is_used_and_renewed_once_a_minu
 async fn what_a_retired_session_learns_is_not_kept() {
     let world = World::new().await;
     let session = world.session("c", None, "rt-slow-30ms", 0);
-    session.sweep(&world.dialler);
+    session.sweep(false, &world.dialler);
     session.retire();
     world.has_landed().await;
     assert_eq!((world.posts().await, world.disk.newest()), (1, String::new()));
-    session.sweep(&world.dialler);
+    session.sweep(false, &world.dialler);
     assert_eq!(world.desk.flights(), 0);
 }

@@ -1,7 +1,7 @@
-//! The rows of core 3.9.7 (F20, F21), FC-038 and FC-122, with their numbers.
+//! The rows of core 3.9.7, FC-038 and FC-122, with their numbers.
 
 use super::answer::{Meaning, Reply, meaning};
-use super::{Expired, Need, Timetable, TokenBreaker, TokenBreakerSettings};
+use super::{Need, Timetable, TokenBreaker, TokenBreakerSettings};
 use crate::dice::Scripted;
 use crate::time::{HOUR, MINUTE, Millis, SECOND};
 
@@ -109,10 +109,13 @@ fn core_3_9_7_a_failed_early_refresh_leaves_the_token_in_use_until_its_end() {
 #[test]
 fn core_3_9_7_a_sweep_keeps_to_the_long_schedule_also_past_the_end() {
     let mut table = Timetable::configured(Some(T0));
-    assert!(table.sweep_due(T0));
+    assert!(table.sweep_due(false, T0));
     fail(&mut table, T0);
     assert_eq!(table.need(T0 + MINUTE), Need::Now, "on use it is not waited for");
-    assert_eq!((table.sweep_due(T0 + 5 * MINUTE - 1), table.sweep_due(T0 + 5 * MINUTE)), (false, true));
+    assert_eq!(
+        (table.sweep_due(false, T0 + 5 * MINUTE - 1), table.sweep_due(false, T0 + 5 * MINUTE)),
+        (false, true)
+    );
 }
 
 #[test]
@@ -147,37 +150,31 @@ fn core_3_9_7_a_401_makes_it_urgent() {
 }
 
 #[test]
-fn f20_f21_an_expired_connection_is_retried_three_times() {
-    let due = |retries, at| Expired { retries, retried_at: Some(T0) }.is_due(at);
-    assert!(Expired::default().is_due(T0), "none yet: allowed now");
-    assert_eq!((due(1, T0 + 599_999), due(1, T0 + 600_000)), (false, true), "F20");
-    assert_eq!((due(2, T0 + 1_199_999), due(2, T0 + 1_200_000)), (false, true));
-    assert!(!due(3, Millis::MAX), "F21");
-}
-
-#[test]
-fn core_3_9_7_the_way_through_expired_and_back() {
+fn core_3_9_7_a_dead_refresh_token_is_left_to_the_schedule_of_its_owner() {
     let mut table = fresh(HOUR);
-    table.expire(T0);
-    assert_eq!((table.expired, table.need(T0 + 2 * HOUR)), (Some(Expired::default()), Need::Nothing));
-    assert!(table.sweep_due(T0));
-    table.expire(T0);
-    assert_eq!(table.expired, Some(Expired { retries: 1, retried_at: Some(T0) }));
-    assert_eq!((table.sweep_due(T0 + 599_999), table.next_at()), (false, Some(T0 + 600_000)));
-    table.expire(T0 + 600_000);
-    table.expire(T0 + 1_800_000);
-    assert_eq!((table.sweep_due(Millis::MAX), table.next_at()), (false, None));
+    table.died();
+    assert_eq!(
+        (table.need(T0 + 2 * HOUR), table.next_at(), table.quiet_until(T0)),
+        (Need::Nothing, None, T0)
+    );
+    assert_eq!((table.sweep_due(false, T0 + 2 * HOUR), table.sweep_due(true, T0)), (false, true));
     table.received(Some(HOUR), T0);
-    assert_eq!(table, fresh(HOUR), "success clears the counters");
+    assert_eq!(table, fresh(HOUR), "success clears it");
+    table.expires_at = Some(T0);
+    table.received_at = None;
+    table.died();
+    table.revive();
+    assert_eq!(table.need(T0), Need::Now, "an operator's word");
 }
 
 #[test]
-fn fc_038_a_blip_uses_up_no_retry_of_an_expired_connection() {
+fn fc_038_a_blip_delays_the_retry_of_an_expired_connection() {
     let mut table = fresh(HOUR);
-    table.expire(T0);
+    table.died();
     fail(&mut table, T0);
-    assert_eq!(table.expired, Some(Expired { retries: 0, retried_at: Some(T0) }));
-    assert_eq!((table.sweep_due(T0 + 299_999), table.sweep_due(T0 + 300_000)), (false, true));
+    assert_eq!((table.sweep_due(true, T0 + 299_999), table.sweep_due(true, T0 + 300_000)), (false, true));
+    table.revive();
+    assert!(table.sweep_due(true, T0));
 }
 
 fn reply(status: u16, code: &str) -> Meaning {

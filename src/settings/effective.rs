@@ -143,7 +143,9 @@ pub fn tree(list: &[Effective], section: &str) -> Json {
 pub(super) fn warn_of_idle(root: &Sheet, findings: &mut Findings) {
     for row in table::table().iter().filter(|row| !row.acts) {
         let tables = root.named.get(table::above(row.key)).into_iter().flatten().map(|(_, sheet)| sheet);
-        for sheet in std::iter::once(root).chain(tables).filter(|sheet| sheet.is_given(row.key)) {
+        let list = row.key.find("[]").map_or("", |at| &row.key[..at + 2]);
+        let entries = std::iter::once(root).chain(tables).chain(root.list(list));
+        for sheet in entries.filter(|sheet| sheet.is_given(row.key)) {
             let place = sheet.place_of(row.key);
             if *place != Place::Stored {
                 findings.warn(place, row.key, Problem::new("is kept, but not acted on yet", ""));

@@ -120,3 +120,36 @@ fn fc_120_a_stop_on_a_full_disk_is_clean_and_the_store_opens_again() {
     assert_eq!(until(&process.address, "connection/demo-a-1"), written, "what was written stays");
     assert_eq!(actors(&process.address)["connection/demo-a-2"]["state"], "ready", "what was not is lost");
 }
+
+/// A setting that cannot be stored is not applied either: what is in force is what a restart would bring.
+#[test]
+fn fc_120_a_setting_that_cannot_be_stored_is_refused_and_changes_nothing() {
+    let site = Site::new("disk-settings", "5s");
+    let (process, log) = start(&site);
+    let address = process.address.as_str();
+    let patch = |weight: u32| {
+        let body = format!(r#"{{"p2cLatency":{{"weight":{weight}}}}}"#);
+        call(address, "PATCH", "/api/resilience", &body)
+    };
+    let is_in_force = |weight: u32| {
+        let (_, _, body) = call(address, "GET", "/api/resilience", "");
+        body.contains(&format!(r#""p2cLatency":{{"weight":{weight}}}"#))
+    };
+    assert_eq!(patch(3).0, 200);
+    limit(&process, Some(0));
+    let (status, _, body) = patch(4);
+    assert!(status == 503 && body.contains("service_unavailable"), "{status} {body}");
+    assert!(is_in_force(3));
+    assert_eq!(ask(address, "demo-b/steady").0, 200);
+    limit(&process, None);
+    assert_eq!(patch(5).0, 200);
+    assert!(is_in_force(5));
+    let mut process = process;
+    process.child.kill().unwrap();
+    drop(process);
+    let log = log.join().unwrap();
+    assert!(!log.contains("panicked") && log.contains("could not be stored"), "{log}");
+    let process = site.start();
+    let (_, _, body) = call(&process.address, "GET", "/api/resilience", "");
+    assert!(body.contains(r#""p2cLatency":{"weight":5}"#), "{body}");
+}

@@ -258,4 +258,6 @@ fn settings_are_for_operators_only() {
         assert_eq!((reply.status, reply.code()), (401, "unauthorized".to_owned()), "{method} {path}");
     }
     assert_eq!(get(&process, RESILIENCE)["p2cLatency"]["weight"], 0);
+    let all = get(&process, "/api/settings/effective").to_string();
+    assert!(all.contains("admin.token") && !all.contains("process-test"), "not even they see a secret");
 }

@@ -45,8 +45,8 @@ pub use legacy::legacy;
 pub use overlay::unknown_variables;
 pub use patch::{Fault as PatchFault, Patch, Section};
 pub use resilience::{
-    BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, RefreshScope,
-    Resilience, Rotation, RotationNumbers, TokenRefreshBreaker, WindowNumbers,
+    BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, Resilience,
+    Rotation, RotationNumbers, WindowNumbers,
 };
 pub use secret::Secret;
 pub use services::{Admin, AutoDisable, Behaviour, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};

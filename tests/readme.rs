@@ -1,5 +1,5 @@
 //! README's tables are compared with the code they describe: a table that drifts fails
-//! here, with the text that would be right.
+//! here, with the text that would be right; `REWRITE_README=1 cargo test --test readme` puts it there.
 
 use policy::strategy::STRATEGIES;
 use switchtower::demo::behaviours;
@@ -13,13 +13,26 @@ fn block(name: &str) -> String {
     body.split_once("<!-- end -->").expect("the block is closed").0.to_owned()
 }
 
+/// Compares a block with what it should be. With `REWRITE_README` set it is put right instead.
+#[track_caller]
+fn assert_block(name: &str, wanted: &str) {
+    let found = block(name);
+    if found != wanted && std::env::var_os("REWRITE_README").is_some() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+        let readme = std::fs::read_to_string(&path).expect("README can be read");
+        std::fs::write(&path, readme.replacen(&found, wanted, 1)).expect("README can be written");
+        return;
+    }
+    assert_eq!(found, wanted, "REWRITE_README=1 puts it right");
+}
+
 #[test]
 fn every_error_code_is_in_the_table_and_no_other() {
     let rows: String = Code::ALL
         .iter()
         .map(|code| format!("| `{}` | {} | {} |\n", code.as_str(), code.status(), code.meaning()))
         .collect();
-    assert_eq!(block("codes"), format!("| `error.code` | status | means |\n|---|---|---|\n{rows}"));
+    assert_block("codes", &format!("| `error.code` | status | means |\n|---|---|---|\n{rows}"));
 }
 
 #[test]
@@ -28,14 +41,14 @@ fn every_strategy_is_in_the_table_and_no_other() {
         .iter()
         .map(|strategy| format!("| `{}` | {} |\n", strategy.name(), strategy.doc_short()))
         .collect();
-    assert_eq!(block("strategies"), format!("| name | orders targets by |\n|---|---|\n{rows}"));
+    assert_block("strategies", &format!("| name | orders targets by |\n|---|---|\n{rows}"));
 }
 
 #[test]
 fn every_behaviour_is_in_the_table_and_no_other() {
     let rows: String =
         behaviours().iter().map(|(name, meaning)| format!("| `{name}` | {meaning} |\n")).collect();
-    assert_eq!(block("behaviours"), format!("| model | the upstream |\n|---|---|\n{rows}"));
+    assert_block("behaviours", &format!("| model | the upstream |\n|---|---|\n{rows}"));
 }
 
 /// A text inside a cell of a table.
@@ -74,7 +87,7 @@ fn every_setting_is_in_the_table_and_no_other() {
         format!("| `{}` | {default}{unit} | {accepted} | {doc}{} |\n", row.key, cell(&marks(row)))
     };
     let rows: String = table().iter().map(line).collect();
-    assert_eq!(block("settings"), format!("| key | default | accepts | means |\n|---|---|---|---|\n{rows}"));
+    assert_block("settings", &format!("| key | default | accepts | means |\n|---|---|---|---|\n{rows}"));
 }
 
 #[test]

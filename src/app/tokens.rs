@@ -116,6 +116,7 @@ impl TokenRoom {
 
     /// Takes over settings; the sessions of the connections that have any.
     pub(super) fn apply(&self, settings: &Settings) -> Arc<Sessions> {
+        self.desk.configure(settings.resilience.token_refresh_breaker);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let providers: HashMap<_, _> =
             settings.providers.iter().map(|provider| (&provider.id, provider)).collect();

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use policy::ids::Class;
 use policy::time::Millis;
+use policy::token::TokenBreakerSettings;
 
 /// All numbers of `[resilience]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +25,7 @@ pub struct Resilience {
     /// Whether a stream that stalls makes its connection rest.
     pub stream_stall_cooldown: bool,
     /// When token refreshes stop.
-    pub token_refresh_breaker: TokenRefreshBreaker,
+    pub token_refresh_breaker: TokenBreakerSettings,
     /// Whether and when failures move a request to the next account.
     pub rotation: Rotation,
     /// Exceptions by provider id.
@@ -103,26 +104,6 @@ pub struct WindowNumbers {
     pub failure_window_ms: Millis,
     /// How long the provider is left alone.
     pub cooldown_ms: Millis,
-}
-
-/// When token refreshes stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokenRefreshBreaker {
-    /// Whose failures are counted together.
-    pub scope: RefreshScope,
-    /// Failures that stop refreshing.
-    pub failure_threshold: u32,
-    /// For how long.
-    pub cooldown_ms: Millis,
-}
-
-/// Whose failed refreshes are counted together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefreshScope {
-    /// All connections of a provider.
-    Provider,
-    /// Each connection alone.
-    Connection,
 }
 
 /// Whether and when failures move a request to the next account (core 3.5).

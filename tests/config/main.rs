@@ -5,6 +5,7 @@ mod garbled;
 mod meaning;
 mod mistakes;
 mod oauth;
+mod owners;
 mod rows;
 mod rules;
 mod shipped;

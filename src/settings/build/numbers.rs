@@ -1,9 +1,11 @@
 //! The numbers of `[resilience]` that act, from what was typed.
 
+use policy::token::{TokenBreakerSettings, TokenScope};
+
 use super::sections::OVERRIDES;
 use crate::settings::resilience::{
-    BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, RefreshScope,
-    Resilience, Rotation, RotationNumbers, TokenRefreshBreaker, WindowNumbers,
+    BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, Resilience,
+    Rotation, RotationNumbers, WindowNumbers,
 };
 use crate::settings::sheet::Sheet;
 
@@ -96,12 +98,12 @@ fn window(root: &Sheet, class: &str) -> WindowNumbers {
     }
 }
 
-fn token_refresh(root: &Sheet) -> TokenRefreshBreaker {
+fn token_refresh(root: &Sheet) -> TokenBreakerSettings {
     let scope = root.text("resilience.token_refresh_breaker.scope");
-    TokenRefreshBreaker {
+    TokenBreakerSettings {
         scope: match scope.as_deref() {
-            Some("connection") => RefreshScope::Connection,
-            _ => RefreshScope::Provider,
+            Some("connection") => TokenScope::Connection,
+            _ => TokenScope::Provider,
         },
         failure_threshold: root.count("resilience.token_refresh_breaker.failure_threshold"),
         cooldown_ms: root.millis("resilience.token_refresh_breaker.cooldown_ms"),

@@ -32,7 +32,7 @@ use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 pub use crate::upstream::Endpoints;
 pub use cascade::serve;
 pub use checkup::{Checkup, checkup};
-pub use judging::{Judging, Traits};
+pub use judging::{Gates, Judging, Traits};
 pub use stream::{Cut, Relayed};
 
 /// What all workers share.
@@ -43,6 +43,8 @@ pub struct Tower {
     pub endpoints: ArcSwap<Endpoints>,
     /// What verdicts ask of the configuration.
     pub judging: ArcSwap<Judging>,
+    /// Whether failures of a connection move requests on.
+    pub gates: Gates,
     /// Counts of what happens.
     pub metrics: Arc<Metrics>,
     /// Woken when the grace of a shutdown is over: what still flows ends then.

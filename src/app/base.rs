@@ -26,7 +26,7 @@ use super::serve::client_settings;
 use super::tokens::TokenRoom;
 use crate::admin::Admin;
 use crate::http::state::{Gate, HttpSettings};
-use crate::relay::{Tower, Worker};
+use crate::relay::{Gates, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault};
 use crate::telemetry::Metrics;
@@ -103,6 +103,7 @@ impl Base {
             owners: self.owners.clone(),
             endpoints: ArcSwap::from_pointee(endpoints(settings, &sessions)),
             judging: ArcSwap::from_pointee(judging(settings)),
+            gates: Gates::default(),
             metrics: self.metrics.clone(),
             cutoff: Arc::new(tokio::sync::Notify::new()),
         });

@@ -73,6 +73,7 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
                 first_byte_timeout: None,
                 rate_limit_delay_ms: None,
                 disable_cooling: false,
+                rotation: Default::default(),
                 passthrough_models: None,
                 kept: Default::default(),
                 source: Source::Demo,

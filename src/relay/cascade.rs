@@ -9,7 +9,8 @@ use policy::blocked::{Blocked, blocked};
 use policy::change::{Exclusion, Refusal};
 use policy::latency::is_failed;
 use policy::plan::{Excluded, Plan, Planned};
-use policy::verdict::{End, Verdict, judge};
+use policy::time::Millis;
+use policy::verdict::{End, Verdict};
 
 use super::commit::{Committed, commit};
 use super::fault::{Fault, Kept};
@@ -136,7 +137,9 @@ impl<'a> Run<'a> {
 
     async fn failed(&mut self, index: usize, target: &Planned, mut permit: Permit, fault: Fault) -> Next {
         let now = self.worker.tower.owners.clock.now();
-        let verdict = judge(&fault.signal, &self.worker.tower.judging.load().case(target, now));
+        let tower = &self.worker.tower;
+        let known = (&tower.gates, self.token_end(target));
+        let verdict = tower.judging.load().judge(&fault.signal, target, known, now);
         self.worker.tower.metrics.attempt(target, verdict.label());
         // What is nobody's fault says nothing of the target.
         if let Some(failed) = is_failed(&verdict) {
@@ -166,6 +169,12 @@ impl<'a> Run<'a> {
             permit.close(&self.worker.tower.owners, &failure).await;
         }
         next
+    }
+
+    /// When the target's credential is known to expire.
+    fn token_end(&self, target: &Planned) -> Option<Millis> {
+        let endpoints = self.worker.tower.endpoints.load();
+        endpoints.get(&target.connection)?.session.as_ref()?.view().times.expires_at
     }
 
     /// A failure that is followed by a retry of the same target is not settled (decision 9c).

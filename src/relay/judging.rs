@@ -2,12 +2,14 @@
 //! changes. It is looked up after a failure only, so a request that goes well pays nothing.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use policy::ids::ConnectionId;
 use policy::plan::Planned;
-use policy::rules::RuleBook;
+use policy::rotation::{Gate, RotationSettings};
+use policy::rules::{RuleBook, restate};
 use policy::time::Millis;
-use policy::verdict::{Case, DailyReset, Rotation};
+use policy::verdict::{self, Case, DailyReset, End, Rotation, Signal, Verdict};
 
 /// What is configured about judging.
 #[derive(Debug, Default)]
@@ -27,10 +29,55 @@ pub struct Traits {
     pub per_model_quota: bool,
     /// Stated waits are obeyed (decision 2).
     pub use_hints: bool,
+    /// When a failure moves a request on (core 3.5).
+    pub rotation: RotationSettings,
+}
+
+/// The rotation gates of connections whose operator asks for more than the built-in "always".
+/// They outlive a change of the settings.
+#[derive(Debug, Default)]
+pub struct Gates(Mutex<HashMap<ConnectionId, Gate>>);
+
+impl Gates {
+    fn note(
+        &self,
+        connection: &ConnectionId,
+        settings: RotationSettings,
+        status: u16,
+        now: Millis,
+    ) -> Rotation {
+        let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = gates.entry(connection.clone()).or_insert_with(|| Gate::new(settings));
+        gate.configure(settings);
+        gate.note(status, now)
+    }
 }
 
 impl Judging {
-    /// The case of an attempt at a target.
+    /// Judges an attempt at a target; `token_expires_at`: when its credential is known to expire.
+    /// A failure is counted at the connection's rotation gate.
+    pub fn judge(
+        &self,
+        signal: &Signal,
+        target: &Planned,
+        (gates, token_expires_at): (&Gates, Option<Millis>),
+        now: Millis,
+    ) -> Verdict {
+        let mut case = self.case(target, now);
+        case.token_expires_at = token_expires_at;
+        let rotation = self.connections.get(&target.connection).map(|traits| traits.rotation);
+        if let (End::Status(status), Some(settings)) = (signal.end, rotation)
+            && settings != RotationSettings::default()
+        {
+            // The gate stands behind the restatement, like everything that classifies (rules 1.1).
+            let texts = [signal.text.to_lowercase()];
+            let status = restate(case.provider, status, &texts, None).status;
+            case.rotation = gates.note(&target.connection, settings, status, now);
+        }
+        verdict::judge(signal, &case)
+    }
+
+    /// The case of an attempt at a target, as far as the configuration knows it.
     pub fn case<'a>(&'a self, target: &'a Planned, now: Millis) -> Case<'a> {
         let traits = self.connections.get(&target.connection);
         Case {

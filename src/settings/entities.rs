@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
+use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
 
 use super::Secret;
@@ -145,6 +146,8 @@ pub struct Connection {
     pub rate_limit_delay_ms: Option<u64>,
     /// Whether failures never make it rest.
     pub disable_cooling: bool,
+    /// When a failure of it moves a request on, where that differs from the others (core 3.5).
+    pub rotation: PerKind<SwitchOverride>,
     /// Whether a quota belongs to one model and not to this account; `None`: as the provider says.
     pub passthrough_models: Option<bool>,
     /// `rateLimitOverrides` and `providerSpecificData` as they were given, under the names of the

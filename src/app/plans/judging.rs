@@ -2,20 +2,27 @@
 
 use std::collections::BTreeMap;
 
+use policy::rotation::{PerKind, RotationSettings, Switch};
 use policy::rules::{self, RuleBook};
 use policy::verdict::{self, DailyReset};
 
+use super::owners::rate_limit_delay;
 use crate::relay::{Judging, Traits};
-use crate::settings::{self, RuleScope, Settings};
+use crate::settings::{self, RotationNumbers, RuleScope, Settings};
 
 /// Traits of every connection, and the operator's rules.
 pub fn judging(settings: &Settings) -> Judging {
+    let rotation = rotation(&settings.resilience.rotation);
     let connections = settings.connections.iter().filter_map(|connection| {
         let provider = settings.providers.iter().find(|provider| provider.id == connection.provider)?;
         let cooling = settings.resilience.connection_cooldown.of(provider.class);
         let traits = Traits {
             per_model_quota: connection.passthrough_models.unwrap_or(provider.per_model_quota),
             use_hints: cooling.use_upstream_retry_hints,
+            rotation: RotationSettings {
+                forced_ms: rate_limit_delay(settings, connection),
+                ..rotation.with(&connection.rotation)
+            },
         };
         Some((connection.id.clone(), traits))
     });
@@ -24,6 +31,24 @@ pub fn judging(settings: &Settings) -> Judging {
         connections: connections.collect(),
         rules: rule_book(&settings.behaviour),
         daily_reset: hour.map(|hour| DailyReset { hour, offset_minutes: 0 }),
+    }
+}
+
+fn rotation(numbers: &settings::Rotation) -> RotationSettings {
+    let switch = |numbers: &RotationNumbers| Switch {
+        rotates: numbers.rotate,
+        threshold: numbers.threshold,
+        window_ms: numbers.window_ms,
+    };
+    RotationSettings {
+        enabled: numbers.enabled,
+        switches: PerKind {
+            on_429: switch(&numbers.on_429),
+            on_500: switch(&numbers.on_500),
+            on_502: switch(&numbers.on_502),
+            on_400: switch(&numbers.on_400),
+        },
+        forced_ms: None,
     }
 }
 

@@ -9,6 +9,7 @@ use policy::cooldown::{CooldownSettings, resolve_delay};
 use policy::egress;
 use policy::ids::Class;
 use policy::lockout::LockoutSettings;
+use policy::time::Millis;
 use policy::window::{RetryCooldown, WindowSettings};
 
 use super::{catalogue, fingerprint};
@@ -102,11 +103,6 @@ fn numbers(
 ) -> ConnectionNumbers {
     let class = provider.class;
     let cooling = settings.resilience.connection_cooldown.of(class);
-    let quota = settings.resilience.provider_quota_overrides.get(provider.id.as_str());
-    let provider_delay =
-        quota.and_then(|quota| quota.rate_limit_cooldown_seconds).map(|seconds| seconds * 1_000);
-    let everybodys_delay =
-        settings.resilience.rotation.rate_limit_reset_seconds.map(|seconds| seconds * 1_000);
     let reset_ms = settings.resilience.provider_breaker.of(class).reset_timeout_ms;
     let cooldown = CooldownSettings {
         base_ms: cooling.base_cooldown_ms,
@@ -114,7 +110,7 @@ fn numbers(
         max_steps: cooling.max_backoff_steps,
         ceiling_ms: settings.resilience.model_lockout.max_cooldown_ms,
         trial_ms: reset_ms,
-        rate_limit_delay_ms: resolve_delay(connection.rate_limit_delay_ms, provider_delay, everybodys_delay),
+        rate_limit_delay_ms: rate_limit_delay(settings, connection),
         disable_cooling: connection.disable_cooling,
         stall_cools: settings.resilience.stream_stall_cooldown,
     };
@@ -143,6 +139,15 @@ fn numbers(
             .map(|secret| fingerprint(secret.expose(), salt))
             .unwrap_or_default(),
     }
+}
+
+/// The operator's rest after a 429 without a stated wait, ms (core 3.4 steps 2-4).
+pub(super) fn rate_limit_delay(settings: &Settings, connection: &settings::Connection) -> Option<Millis> {
+    let quota = settings.resilience.provider_quota_overrides.get(connection.provider.as_str());
+    let of_provider = quota.and_then(|quota| quota.rate_limit_cooldown_seconds);
+    let of_all = settings.resilience.rotation.rate_limit_reset_seconds;
+    let ms = |seconds: Option<u64>| seconds.map(|seconds| seconds * 1_000);
+    resolve_delay(connection.rate_limit_delay_ms, ms(of_provider), ms(of_all))
 }
 
 /// What it was given to authenticate with. Tokens rotate; what they began with stays.

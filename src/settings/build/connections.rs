@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use policy::ids::{ConnectionId, ProviderId};
+use policy::rotation::{PerKind, SwitchOverride};
 
 use super::{Context, credentials};
 use crate::settings::connection_fields::kept;
@@ -64,10 +65,27 @@ fn connection(
         first_byte_timeout: sheet.span("connections[].timeouts.first_byte"),
         rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
         disable_cooling: sheet.flag("connections[].provider_specific.disable_cooling"),
+        rotation: rotation(sheet),
         passthrough_models,
         kept: kept(sheet),
         source,
     })
+}
+
+/// `rotationOverrides`: what is absent is as it is for all.
+fn rotation(sheet: &Sheet) -> PerKind<SwitchOverride> {
+    let of = |code: u16| {
+        let row = |name: &str| format!("connections[].provider_specific.rotation_overrides.{name}");
+        let rotates = row(&format!("rotate_on_{code}"));
+        SwitchOverride {
+            rotates: sheet.is_given(&rotates).then(|| sheet.flag(&rotates)),
+            threshold: sheet
+                .whole(&row(&format!("error_{code}_threshold")))
+                .and_then(|count| u32::try_from(count).ok()),
+            window_ms: sheet.whole(&row(&format!("error_{code}_window_seconds"))).map(|s| s * 1_000),
+        }
+    };
+    PerKind { on_429: of(429), on_500: of(500), on_502: of(502), on_400: of(400) }
 }
 
 fn check_provider(context: &mut Context<'_>, sheet: &Sheet, provider: &str) {

@@ -1,5 +1,6 @@
 //! The shipped config equals the defaults; every mistake is found, with its line.
 
+mod accounts;
 mod entities;
 mod garbled;
 mod meaning;

@@ -1,6 +1,7 @@
 //! README's tables are compared with the code they describe: a table that drifts fails
 //! here, with the text that would be right; `REWRITE_README=1 cargo test --test readme` puts it there.
 
+use policy::account;
 use policy::strategy::STRATEGIES;
 use switchtower::demo::behaviours;
 use switchtower::http::errors::Code;
@@ -42,6 +43,13 @@ fn every_strategy_is_in_the_table_and_no_other() {
         .map(|strategy| format!("| `{}` | {} |\n", strategy.name(), strategy.doc_short()))
         .collect();
     assert_block("strategies", &format!("| name | orders targets by |\n|---|---|\n{rows}"));
+}
+
+#[test]
+fn every_account_strategy_is_in_the_table_and_no_other() {
+    let rows: String =
+        account::STRATEGIES.iter().map(|row| format!("| `{}` | {} |\n", row.name, row.doc_short)).collect();
+    assert_eq!(block("accounts"), format!("| name | asks accounts |\n|---|---|\n{rows}"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod input;
 mod metrics;
 mod model_cooldowns;
 mod orders;
+mod providers;
 mod reset;
 mod settings;
 mod tokens;
@@ -34,7 +35,7 @@ use crate::app::Live;
 use crate::http::only;
 use crate::http::state::{Gate, HttpSettings};
 use crate::relay::Worker;
-use crate::storage::{Flush, Health, Store};
+use crate::storage::{Flush, Health, Store, Vault};
 use crate::telemetry::Metrics;
 
 /// What the control plane sees of the tokens of OAuth connections, and may order.
@@ -71,6 +72,8 @@ pub struct Admin {
     pub started: Instant,
     /// What is in force, and the way to change it.
     pub live: Arc<Live>,
+    /// Seals the secrets of stored connections; `None`: its key could not be made.
+    pub vault: Option<Arc<Vault>>,
 }
 
 impl Admin {
@@ -117,6 +120,16 @@ pub fn routes(
         .service(only("GET", "/api/actors", web::get().to(actors::list)))
         .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
+        .service(
+            only("GET, POST", "/api/providers", web::get().to(providers::list))
+                .route(web::post().to(providers::create)),
+        )
+        .service(
+            only("GET, PUT, PATCH, DELETE", "/api/providers/{id}", web::get().to(providers::one))
+                .route(web::put().to(providers::replace))
+                .route(web::patch().to(providers::patch))
+                .route(web::delete().to(providers::delete)),
+        )
         .service(only("GET", "/api/combos", web::get().to(combos::list)))
         .service(only("GET", "/metrics", web::get().to(metrics::show)));
 }

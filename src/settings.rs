@@ -32,7 +32,7 @@ mod wire;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use connection_fields::{Detail, SECRETS, fields_of};
+pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, read_secret};
 pub use data::{ErrorDefault, ErrorRule, RuleScope};
 pub use effective::{Effective, tree};
 pub use entities::{
@@ -40,7 +40,7 @@ pub use entities::{
     Provider, Scope, Source,
 };
 pub use finding::Finding;
-pub use kind::{Data, Items, Kind, Shape};
+pub use kind::{Data, Items, Kind, Shape, is_id};
 pub use legacy::legacy;
 pub use overlay::unknown_variables;
 pub use patch::{Fault as PatchFault, Patch, Section};
@@ -133,6 +133,13 @@ pub struct Builtin {
     pub providers: Vec<(String, Vec<String>)>,
     /// Combo names.
     pub combos: Vec<String>,
+}
+
+impl Builtin {
+    /// Whether it has a connection of that id.
+    pub(crate) fn has_connection(&self, id: &str) -> bool {
+        self.providers.iter().any(|(_, ids)| ids.iter().any(|known| known == id))
+    }
 }
 
 /// A config file and its text as it was accepted. It may hold literal secrets and hides them.

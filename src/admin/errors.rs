@@ -4,6 +4,8 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
+use crate::settings::Detail;
+
 /// Why an operator's request is refused.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Refusal {
@@ -28,6 +30,15 @@ pub(super) enum Refusal {
     /// The change is right but could not be made; nothing was changed.
     #[error("the change could not be stored or applied and was not made; try again")]
     Unkept,
+    /// The id is another one's.
+    #[error("there is a {0} `{1}` already")]
+    Exists(String, String),
+    /// Only the file has it.
+    #[error("`{0}` comes from the config; change it there, or deactivate it with `isActive`: false")]
+    FromFile(String),
+    /// Nothing can be sealed.
+    #[error("there is no key to seal secrets with; the log of the start says why")]
+    NoKey,
 }
 
 fn first(fields: &[(String, String)]) -> String {
@@ -40,6 +51,11 @@ fn first(fields: &[(String, String)]) -> String {
 }
 
 impl Refusal {
+    /// Every detail of a body.
+    pub(super) fn of(details: Vec<Detail>) -> Self {
+        Self::Fields(details.into_iter().map(|detail| (detail.field, detail.message)).collect())
+    }
+
     /// A field and what it must be.
     pub(super) fn invalid(field: &str, message: impl Into<String>) -> Self {
         Self::Invalid(field.into(), message.into())
@@ -51,9 +67,10 @@ impl ResponseError for Refusal {
         match self {
             Self::Unauthorised => StatusCode::UNAUTHORIZED,
             Self::NotFound(..) => StatusCode::NOT_FOUND,
-            Self::Unavailable | Self::Unkept => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable | Self::Unkept | Self::NoKey => StatusCode::SERVICE_UNAVAILABLE,
             Self::Terminal(..) => StatusCode::CONFLICT,
             Self::Invalid(..) | Self::Fields(..) => StatusCode::BAD_REQUEST,
+            Self::Exists(..) | Self::FromFile(_) => StatusCode::CONFLICT,
         }
     }
 
@@ -61,9 +78,11 @@ impl ResponseError for Refusal {
         let code = match self {
             Self::Unauthorised => "unauthorized",
             Self::NotFound(..) => "not_found",
-            Self::Unavailable | Self::Unkept => "service_unavailable",
+            Self::Unavailable | Self::Unkept | Self::NoKey => "service_unavailable",
             Self::Terminal(..) => "terminal_state",
             Self::Invalid(..) | Self::Fields(..) => "invalid_request",
+            Self::Exists(..) => "already_exists",
+            Self::FromFile(_) => "ENTITY_FROM_FILE",
         };
         let mut error = json!({"message": self.to_string(), "code": code});
         let detail = |field: &str, message: &str| json!({"field": field, "message": message});

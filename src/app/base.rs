@@ -68,6 +68,7 @@ pub(super) struct Base {
 pub(super) struct Origins<'a> {
     pub(super) config: &'a Path,
     pub(super) stored: Stored,
+    pub(super) vault: Option<Arc<Vault>>,
     pub(super) demo_address: Option<SocketAddr>,
     pub(super) tokens: Arc<TokenRoom>,
 }
@@ -143,6 +144,7 @@ impl Base {
             metrics_public: reloader.metrics_public.clone(),
             started: std::time::Instant::now(),
             tokens: origins.tokens.clone(),
+            vault: origins.vault,
             live: Arc::new(Live::new(
                 origins.config.to_owned(),
                 loaded,
@@ -157,7 +159,7 @@ impl Base {
     pub(super) fn tokens(
         &self,
         database: &Database,
-        vault: Vault,
+        vault: Option<Vault>,
         salt: &str,
     ) -> Result<Arc<TokenRoom>, sled::Error> {
         let stored = database.tokens()?;

@@ -58,26 +58,7 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
             if settings.connections.iter().any(|known| known.id.as_str() == *connection) {
                 continue;
             }
-            settings.connections.push(Connection {
-                id: (*connection).into(),
-                name: (*connection).into(),
-                provider: id.into(),
-                credential: Some(demo_credential(connection)),
-                tokens: None,
-                priority: index as u32 + 1,
-                active: true,
-                max_concurrent: 0,
-                models: vec!["steady".into(), "*".into()],
-                headers: Vec::new(),
-                connect_timeout: None,
-                first_byte_timeout: None,
-                rate_limit_delay_ms: None,
-                disable_cooling: false,
-                rotation: Default::default(),
-                passthrough_models: None,
-                kept: Default::default(),
-                source: Source::Demo,
-            });
+            settings.connections.push(self::connection(connection, id, index as u32 + 1));
         }
     }
     for (name, strategy, targets) in COMBOS {
@@ -100,5 +81,29 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
             },
             source: Source::Demo,
         });
+    }
+}
+
+fn connection(id: &str, provider: &str, priority: u32) -> Connection {
+    Connection {
+        id: id.into(),
+        name: id.into(),
+        provider: provider.into(),
+        credential: Some(demo_credential(id)),
+        tokens: None,
+        priority,
+        active: true,
+        max_concurrent: 0,
+        models: vec!["steady".into(), "*".into()],
+        headers: Vec::new(),
+        connect_timeout: None,
+        first_byte_timeout: None,
+        rate_limit_delay_ms: None,
+        disable_cooling: false,
+        rotation: Default::default(),
+        passthrough_models: None,
+        kept: Default::default(),
+        source: Source::Demo,
+        replaces: None,
     }
 }

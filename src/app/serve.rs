@@ -25,7 +25,7 @@ use crate::admin;
 use crate::demo;
 use crate::http::{self, Http, state::Gate};
 use crate::settings::{Finding, Loaded, Settings, Stored};
-use crate::storage::{Database, KEY_VARIABLE, OpenError, Store, Vault, VaultError};
+use crate::storage::{Database, KEY_VARIABLE, OpenError, Store, Vault, VaultError, unlock};
 use crate::upstream::{ClientSettings, Dialler, extra_roots};
 
 /// Longer than the pools of the official clients keep an idle connection.
@@ -39,6 +39,9 @@ pub enum ServeError {
     /// The store.
     #[error(transparent)]
     Store(#[from] OpenError),
+    /// The key of the store.
+    #[error(transparent)]
+    Key(#[from] VaultError),
     /// The store was opened but not read or written.
     #[error("the store cannot be read: {0}")]
     Read(#[from] sled::Error),
@@ -51,9 +54,6 @@ pub enum ServeError {
     /// What the management API has set does not fit the file any more.
     #[error("with what is stored the config is wrong")]
     Refused(Vec<Finding>),
-    /// The key of the store.
-    #[error(transparent)]
-    Key(#[from] VaultError),
     /// Something else of the system.
     #[error("{0}")]
     System(String),
@@ -88,7 +88,8 @@ pub(super) struct Parts {
 pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError> {
     let database = Database::open(&loaded.settings.store.path)?;
     let restored = database.load()?;
-    let (mut loaded, stored) = with_stored(loaded, &database)?;
+    let vault = vault(&loaded.settings)?;
+    let (mut loaded, stored) = with_stored(loaded, &database, vault.as_deref())?;
     let mut servers = Vec::new();
     let secrets = secrets::prepare(&loaded.settings, &database).map_err(ServeError::System)?;
     let demo_address = match loaded.settings.demo.enabled {
@@ -97,9 +98,8 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     };
     let settings = loaded.settings.clone();
     let base = Base::new(&settings, &secrets.salt);
-    let vault = Vault::of_store(&settings.store.path, std::env::var(KEY_VARIABLE).ok().as_deref())?;
-    let tokens = base.tokens(&database, vault, &secrets.salt)?;
-    let origins = Origins { config, stored, demo_address, tokens: tokens.clone() };
+    let tokens = base.tokens(&database, vault.as_deref().cloned(), &secrets.salt)?;
+    let origins = Origins { config, stored, vault, demo_address, tokens: tokens.clone() };
     let shared = base.share(loaded, origins, &secrets)?;
     let (arbiters, address) = start_http(&settings, &shared, &mut servers).await?;
     let admin_address = start_admin(&settings, &shared, &mut servers)?;
@@ -116,9 +116,30 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     Ok(Running { address, admin_address, demo_address, parts })
 }
 
+/// What seals secrets. A key that is wrong keeps the process from starting; one that cannot be made
+/// only keeps it from storing secrets.
+fn vault(settings: &Settings) -> Result<Option<Arc<Vault>>, ServeError> {
+    let variable = std::env::var(KEY_VARIABLE).ok();
+    match Vault::of_store(&settings.store.path, variable.as_deref()) {
+        Ok(vault) => Ok(Some(Arc::new(vault))),
+        Err(error @ VaultError::Unmade(..)) => {
+            tracing::warn!(%error, "credentials cannot be stored");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// What the management API has set, laid over the file.
-fn with_stored(loaded: Loaded, database: &Database) -> Result<(Loaded, Stored), ServeError> {
-    let stored = database.stored()?;
+fn with_stored(
+    loaded: Loaded,
+    database: &Database,
+    vault: Option<&Vault>,
+) -> Result<(Loaded, Stored), ServeError> {
+    let mut stored = database.stored()?;
+    if let Some(vault) = vault {
+        unlock(&mut stored.connections, vault);
+    }
     if stored.is_empty() {
         return Ok((loaded, stored));
     }

@@ -33,7 +33,8 @@ pub type Sessions = HashMap<ConnectionId, Arc<Session>>;
 /// All sessions of the process.
 pub(super) struct TokenRoom {
     desk: Arc<Desk>,
-    vault: Vault,
+    /// `None`: there is no key, so nothing can be kept.
+    vault: Option<Vault>,
     salt: String,
     owners: Owners,
     stored: HashMap<ConnectionId, StoredTokens>,
@@ -45,13 +46,13 @@ pub(super) struct TokenRoom {
 
 /// Seals tokens and hands them to the store.
 struct Safe {
-    vault: Vault,
+    vault: Option<Vault>,
     store: Arc<ArcSwapOption<actix::Addr<Store>>>,
 }
 
 impl Keeper for Safe {
     fn keep(&self, identity: &Identity, tokens: &Tokens) -> Kept {
-        let sealed = sealed(&self.vault, identity, tokens);
+        let sealed = sealed(self.vault.as_ref(), identity, tokens);
         let (store, connection) = (self.store.load_full(), identity.connection.clone());
         Box::pin(async move {
             let store = store.ok_or("the store is being replaced")?;
@@ -66,7 +67,8 @@ fn record(connection: &ConnectionId, what: &str) -> String {
     format!("oauth/{connection}/{what}")
 }
 
-fn sealed(vault: &Vault, identity: &Identity, tokens: &Tokens) -> Result<StoredTokens, String> {
+fn sealed(vault: Option<&Vault>, identity: &Identity, tokens: &Tokens) -> Result<StoredTokens, String> {
+    let vault = vault.ok_or("there is no key to seal them with")?;
     let seal = |what: &str, secret: &Secret| {
         let sealed = vault.seal(&record(&identity.connection, what), secret.expose());
         sealed.map_err(|error| error.to_string())
@@ -79,7 +81,8 @@ fn sealed(vault: &Vault, identity: &Identity, tokens: &Tokens) -> Result<StoredT
     })
 }
 
-fn opened(vault: &Vault, connection: &ConnectionId, stored: &StoredTokens) -> Result<Tokens, Closed> {
+fn opened(vault: Option<&Vault>, connection: &ConnectionId, stored: &StoredTokens) -> Result<Tokens, Closed> {
+    let vault = vault.ok_or(Closed::WrongKey)?;
     let open = |what: &str, sealed: &str| vault.open(&record(connection, what), sealed).map(Secret::from);
     Ok(Tokens {
         access: stored.access.as_ref().map(|access| open("access", access)).transpose()?,
@@ -93,7 +96,7 @@ impl TokenRoom {
     pub(super) fn new(
         owners: &Owners,
         store: Arc<ArcSwapOption<actix::Addr<Store>>>,
-        (vault, salt): (Vault, String),
+        (vault, salt): (Option<Vault>, String),
         stored: HashMap<ConnectionId, StoredTokens>,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
@@ -167,7 +170,7 @@ impl TokenRoom {
             let times = Timetable::configured(expires_at);
             return Some(Tokens { access: configured.access.clone(), refresh: refresh.clone(), times });
         };
-        match opened(&self.vault, connection, stored) {
+        match opened(self.vault.as_ref(), connection, stored) {
             Ok(tokens) => Some(Tokens { times: tokens.times.restored(self.owners.clock.now()), ..tokens }),
             Err(error) => {
                 tracing::error!(

@@ -9,6 +9,8 @@ use serde_json::{Map, Value as Json};
 use super::entities::Connection;
 use super::finding::{Finding, Problem};
 use super::json;
+use super::kind::Kind;
+use super::secret::{Reference, Secret};
 use super::sheet::Sheet;
 use super::table::{self, Row};
 use super::value::Value;
@@ -76,6 +78,20 @@ const FIELDS: &[(&str, &str)] = &[
 /// The fields of one status class below `providerSpecificData.rotationOverrides`.
 const ROTATION: &str = "providerSpecificData.rotationOverrides.";
 const ROTATION_ROWS: &str = "connections[].provider_specific.rotation_overrides.";
+
+/// What is wrong with these fields alone.
+pub fn check_fields(body: &Map<String, Json>) -> Vec<Detail> {
+    read(body).1
+}
+
+/// Reads a secret of a body.
+pub fn read_secret(field: &str, value: &Json) -> Result<Secret, Detail> {
+    match json::read(&Kind::Secret, value) {
+        Ok(Value::Secret(Reference::Literal(secret))) => Ok(secret),
+        Ok(_) => Err(Detail::new(field, "is no secret")),
+        Err(problem) => Err(Detail::of(field, problem)),
+    }
+}
 
 /// All fields but the secret ones, with their rows.
 fn fields() -> impl Iterator<Item = (String, &'static Row)> {
@@ -152,7 +168,8 @@ impl Reader<'_> {
         if prefix.is_empty() {
             names.extend(["authType"].into_iter().chain(SECRETS.map(|(field, _)| field)));
         }
-        let shown = if name.chars().count() > 32 { "(a long name)" } else { name };
+        let plain = name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let shown = if plain { name } else { "(a name that is none)" };
         let message = format!("unknown field, accepted: {}", names.join(", "));
         self.details.push(Detail::new(&format!("{prefix}{shown}"), message));
     }

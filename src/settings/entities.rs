@@ -155,6 +155,8 @@ pub struct Connection {
     pub kept: serde_json::Map<String, serde_json::Value>,
     /// Who made it.
     pub source: Source,
+    /// Who made the one that a stored one stands in the place of.
+    pub replaces: Option<Source>,
 }
 
 /// What an OAuth connection was given instead of a credential; at least one of the two.

@@ -168,6 +168,11 @@ impl Items {
     }
 }
 
+/// Whether an entity may have this id (contract 8).
+pub fn is_id(text: &str) -> bool {
+    Shape::Id.fits(text)
+}
+
 fn is_name(text: &str, most: usize, others: &[u8]) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || others.contains(&byte);
     (1..=most).contains(&text.len()) && text.bytes().all(fits)

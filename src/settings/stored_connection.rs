@@ -17,7 +17,6 @@ use super::entities::Connection;
 use super::finding::{Findings, Place, Problem};
 use super::secret::{Reference, Secret};
 use super::sheet::{Cell, Sheet};
-use super::table;
 use super::value::Value;
 use super::{Builtin, Settings};
 
@@ -26,6 +25,8 @@ const LISTED: &str = "connections[]";
 /// Those that only the store has: nothing in the file may refer to them.
 pub(super) const ONLY_STORED: &str = "connections[] of the store";
 const PROVIDER: &str = "connections[].provider";
+const CREDENTIAL: &str = "connections[].credential";
+const EXPIRES: &str = "connections[].expires_at";
 /// What stays with the file: no body can say it.
 const FILE_ONLY: [&str; 3] =
     ["connections[].headers", "connections[].timeouts.connect", "connections[].timeouts.first_byte"];
@@ -143,7 +144,12 @@ pub(super) fn lay(root: &mut Sheet, stored: &StoredConnections, builtin: &Builti
             sheet.cells.remove(PROVIDER);
             copy(file, &mut sheet, &[PROVIDER]);
         }
-        secrets(id, connection, file, builtin, &mut sheet, findings);
+        for (key, cell) in secret_cells(id, &connection.secrets, file, builtin) {
+            sheet.cells.entry(key).or_insert(cell);
+        }
+        if matches!(connection.secrets, Secrets::Sealed(_)) {
+            warn_of_seal(id, findings);
+        }
         match place {
             Some(at) => listed[at] = sheet,
             None => root.lists.entry(ONLY_STORED.to_owned()).or_default().push(sheet),
@@ -171,38 +177,35 @@ fn copy(from: &Sheet, to: &mut Sheet, keys: &[&str]) {
     }
 }
 
-fn secrets(
+/// The tokens and keys that a stored connection is used with.
+fn secret_cells(
     id: &str,
-    connection: &StoredConnection,
+    secrets: &Secrets,
     file: Option<&Sheet>,
     builtin: &Builtin,
-    sheet: &mut Sheet,
-    findings: &mut Findings,
-) {
-    match &connection.secrets {
-        Secrets::Open(own, _) => sheet.cells.extend(own.cells(&Place::Stored)),
-        Secrets::Sealed(_) => {
-            let problem = format!(
-                "the secrets of the stored connection `{id}` were sealed with another key; it is inactive"
-            );
-            let accepted = "the key it was stored with, or its secrets once more";
-            findings.warn(&Place::Stored, "connections[].credential", Problem::new(problem, accepted));
-            sheet.cells.insert("connections[].credential", Cell { value: None, place: Place::Stored });
+) -> Vec<(&'static str, Cell)> {
+    match (secrets, file) {
+        (Secrets::Open(own, _), _) => own.cells(&Place::Stored).collect(),
+        // Given, but without a value: so nothing else stands in for it.
+        (Secrets::Sealed(_), _) => vec![(CREDENTIAL, Cell { value: None, place: Place::Stored })],
+        (Secrets::Inherited, Some(file)) => {
+            let secret = |key: &str| key == EXPIRES || SECRETS.iter().any(|(_, known)| *known == key);
+            let cells = file.cells.iter().filter(|(key, _)| secret(key));
+            cells.map(|(key, cell)| (*key, cell.clone())).collect()
         }
-        Secrets::Inherited => match file {
-            Some(file) => {
-                let tokens =
-                    ["connections[].access_token", "connections[].refresh_token", "connections[].expires_at"];
-                copy(file, sheet, &tokens);
-                copy(file, sheet, &["connections[].credential"]);
-            }
-            None if builtin.providers.iter().any(|(_, ids)| ids.iter().any(|other| other == id)) => {
-                let own = OwnSecrets { api_key: Some(demo_credential(id)), ..OwnSecrets::default() };
-                sheet.cells.extend(own.cells(&Place::Stored));
-            }
-            None => {}
-        },
+        (Secrets::Inherited, None) if builtin.has_connection(id) => {
+            let own = OwnSecrets { api_key: Some(demo_credential(id)), ..OwnSecrets::default() };
+            own.cells(&Place::Stored).collect()
+        }
+        (Secrets::Inherited, None) => Vec::new(),
     }
+}
+
+fn warn_of_seal(id: &str, findings: &mut Findings) {
+    let problem =
+        format!("the secrets of the stored connection `{id}` were sealed with another key; it is inactive");
+    let accepted = "the key it was stored with, or its secrets once more";
+    findings.warn(&Place::Stored, CREDENTIAL, Problem::new(problem, accepted));
 }
 
 /// What a connection of the scripted upstream sends (contract 6).
@@ -226,37 +229,37 @@ pub fn check_connection(
     sheet.cells.insert("connections[].id", cell(Value::Text(id.to_owned())));
     sheet.cells.extend(values.into_iter().map(|(row, value)| (row.key, cell(value))));
     match inherits {
-        Some(inherited) => sheet.cells.extend(stand_in(inherited).cells(&place)),
+        Some(inherited) => {
+            let tokens = inherited.tokens.is_some() || fields.contains_key("expiresAt");
+            sheet.cells.extend(stand_in(tokens).cells(&place));
+        }
         None => sheet.cells.extend(own.cells(&place)),
     }
-    for field in ["provider"] {
-        if !fields.contains_key(field) {
-            let accepted = table::find(PROVIDER).map(|row| row.kind.accepted());
-            details
-                .push(Detail::new(field, format!("is missing, accepted: {}", accepted.unwrap_or_default())));
+    let known = Known::of(&settings.providers);
+    match fields.get("provider").and_then(Json::as_str) {
+        Some(provider) if !known.providers.contains_key(provider) => {
+            let message = format!("does not exist, accepted: {}", known.provider_list());
+            details.push(Detail::new("provider", message));
         }
+        None if details.is_empty() => {
+            details.push(Detail::new("provider", "is missing, accepted: the id of a provider"));
+        }
+        _ => {}
     }
     // Without its provider everything else would only look wrong.
-    if details.is_empty() {
-        details = in_context(settings, &sheet);
-    }
-    details
+    if details.is_empty() { in_context(known, &sheet) } else { details }
 }
 
-/// Secrets of the same kinds: they stay where they are and are only counted here.
-fn stand_in(connection: &Connection) -> OwnSecrets {
-    let some = |secret: &Option<Secret>| secret.as_ref().map(|_| Secret::from("inherited"));
-    match &connection.tokens {
-        Some(tokens) => OwnSecrets {
-            api_key: None,
-            access_token: some(&tokens.access),
-            refresh_token: some(&tokens.refresh),
-        },
-        None => OwnSecrets { api_key: Some(Secret::from("inherited")), ..OwnSecrets::default() },
+/// Secrets of the same kind: they stay where they are and are only counted here.
+fn stand_in(tokens: bool) -> OwnSecrets {
+    let secret = Some(Secret::from("inherited"));
+    match tokens {
+        true => OwnSecrets { access_token: secret, ..OwnSecrets::default() },
+        false => OwnSecrets { api_key: secret, ..OwnSecrets::default() },
     }
 }
 
-fn in_context(settings: &Settings, sheet: &Sheet) -> Vec<Detail> {
+fn in_context(known: Known, sheet: &Sheet) -> Vec<Detail> {
     let mut findings = Findings::new(String::new());
     let root = Sheet::new(Place::Line(0));
     let mut context = Context {
@@ -266,7 +269,7 @@ fn in_context(settings: &Settings, sheet: &Sheet) -> Vec<Detail> {
         strategies: &[],
         builtin: &Builtin::default(),
         findings: &mut findings,
-        known: Known::of(&settings.providers),
+        known,
     };
     context.check_connection(sheet);
     connection_fields::details(findings.finish().err().unwrap_or_default())

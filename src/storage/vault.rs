@@ -34,9 +34,12 @@ pub enum VaultError {
     /// The file holds something else.
     #[error("{} holds no key of the store, accepted: {ACCEPTED}; bring the right file back, or move this one away and enter the credentials again", .0.display())]
     File(PathBuf),
-    /// The file cannot be read or made.
-    #[error("the key of the store {} cannot be read or made: {}; set {KEY_VARIABLE} instead", .0.display(), .1)]
-    Io(PathBuf, io::Error),
+    /// The file cannot be read.
+    #[error("the key of the store {} cannot be read: {}; set {KEY_VARIABLE} instead", .0.display(), .1)]
+    Unread(PathBuf, io::Error),
+    /// There is none and none can be made.
+    #[error("the key of the store {} cannot be made: {}; set {KEY_VARIABLE} instead", .0.display(), .1)]
+    Unmade(PathBuf, io::Error),
     /// No random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(getrandom::Error),
@@ -71,7 +74,6 @@ impl Vault {
             return parse_key(text).map(Self::new).ok_or(VaultError::Variable);
         }
         let path = key_path(store);
-        let failed = |error| VaultError::Io(path.clone(), error);
         match fs::read_to_string(&path) {
             Ok(text) => {
                 warn_of_mode(&path);
@@ -80,12 +82,12 @@ impl Vault {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut key = [0_u8; KEY_BYTES];
                 getrandom::fill(&mut key).map_err(VaultError::Random)?;
-                make(&path, &key).map_err(failed)?;
+                make(&path, &key).map_err(|error| VaultError::Unmade(path.clone(), error))?;
                 tracing::info!(path = %path.display(), "a key for the store was made; back it up with the store");
                 Ok(Self::new(key))
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(VaultError::File(path)),
-            Err(error) => Err(failed(error)),
+            Err(error) => Err(VaultError::Unread(path, error)),
         }
     }
 

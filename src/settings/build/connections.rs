@@ -25,10 +25,15 @@ pub(super) fn read(context: &mut Context<'_>) -> Vec<Connection> {
             let provider = sheet.text("connections[].provider").unwrap_or_default();
             context.known.connections.entry(id).or_insert(provider);
         }
-        connections.extend(connection(context, sheet, &mut last_priority));
+        let below = (sheet.place == Place::Stored).then_some(Source::File);
+        let read = connection(context, sheet, &mut last_priority);
+        connections.extend(read.map(|read| Connection { replaces: below, ..read }));
     }
     for sheet in context.root.list(ONLY_STORED) {
-        connections.extend(connection(context, sheet, &mut last_priority));
+        let read = connection(context, sheet, &mut last_priority);
+        let below =
+            |read: &Connection| context.builtin.has_connection(read.id.as_str()).then_some(Source::Demo);
+        connections.extend(read.map(|read| Connection { replaces: below(&read), ..read }));
     }
     connections
 }
@@ -69,6 +74,7 @@ fn connection(
         passthrough_models,
         kept: kept(sheet),
         source,
+        replaces: None,
     })
 }
 
@@ -99,8 +105,7 @@ fn check_provider(context: &mut Context<'_>, sheet: &Sheet, provider: &str) {
 
 fn check_id(context: &mut Context<'_>, sheet: &Sheet, id: &str) {
     let key = "connections[].id";
-    let of_demo = |(_, ids): &(String, Vec<String>)| ids.iter().any(|other| other == id);
-    if context.builtin.providers.iter().any(of_demo) {
+    if context.builtin.has_connection(id) {
         let problem = format!("`{id}` is a connection of [demo]");
         context.refuse(sheet, key, &problem, "another id, or demo.enabled = false");
     } else if context.known.connections.contains_key(id) {

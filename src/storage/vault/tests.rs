@@ -124,6 +124,6 @@ fn a_key_that_others_may_read_is_still_used() {
 #[test]
 fn a_key_that_cannot_be_made_says_what_else_can_be_done() {
     let error = Vault::of_store(&PathBuf::from("/nowhere/at/all"), None).unwrap_err();
-    assert!(matches!(error, VaultError::Io(..)), "{error}");
+    assert!(matches!(error, VaultError::Unmade(..)), "{error}");
     assert!(error.to_string().contains("SWITCHTOWER_STORE_KEY"), "{error}");
 }

@@ -1,0 +1,280 @@
+//! What a body makes of the stored connections. Runs while no other change runs, on a copy:
+//! what is refused here has changed nothing.
+
+use std::sync::Arc;
+
+use policy::time::Millis;
+use serde_json::{Map, Value};
+
+use super::secrets::Changes;
+use super::view::{READ_ONLY, auth_name};
+use super::{unknown, wrong};
+use crate::admin::errors::Refusal;
+use crate::app::Live;
+use crate::settings::{
+    Connection, Detail, OwnSecrets, Secrets, Settings, Source, Stored, StoredConnection, check_connection,
+    check_fields, fields_of, is_id,
+};
+use crate::storage::Vault;
+
+/// Longest id (contract 8).
+const LONGEST_ID: usize = 64;
+
+/// Whether a body is the whole connection or a change of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Replace,
+    Patch,
+}
+
+/// One edit.
+pub(super) struct Edit {
+    pub(super) live: Arc<Live>,
+    pub(super) vault: Arc<Vault>,
+    pub(super) now: Millis,
+}
+
+/// A body, taken apart.
+struct Parts {
+    id: Option<String>,
+    auth_type: Option<Value>,
+    changes: Changes,
+    fields: Map<String, Value>,
+    details: Vec<Detail>,
+}
+
+impl Parts {
+    fn of(mut body: Map<String, Value>) -> Self {
+        let mut details = Vec::new();
+        let id = match body.remove("id") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(id)) if is_id(&id) => Some(id),
+            Some(_) => {
+                details
+                    .push(Detail::new("id", "is no id, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -"));
+                None
+            }
+        };
+        let auth_type = body.remove("authType").filter(|value| !value.is_null());
+        if body.remove("proxy").is_some_and(|value| !value.is_null()) {
+            // Stored and not acted on, requests would leave by another way than the operator wants.
+            details.push(Detail::new("proxy", "is not built yet, accepted: null"));
+        }
+        let changes = Changes::take(&mut body, &mut details);
+        details.extend(check_fields(&body));
+        Self { id, auth_type, changes, fields: body, details }
+    }
+
+    /// The class is what the provider's config says; a body can only agree.
+    fn check_auth_type(&mut self, settings: &Settings, provider: &str) {
+        let Some(given) = &self.auth_type else { return };
+        let known = settings.providers.iter().find(|known| known.id.as_str() == provider);
+        let Some(auth) = known.map(|provider| auth_name(provider.class)) else { return };
+        if given.as_str() != Some(auth) {
+            let message = format!("is not the `auth` of the provider, accepted: {auth}");
+            self.details.push(Detail::new("authType", message));
+        }
+    }
+}
+
+impl Edit {
+    /// Makes a connection; its id.
+    pub(super) fn create(&self, stored: &mut Stored, body: Map<String, Value>) -> Result<String, Refusal> {
+        let loaded = self.live.current();
+        let settings = &loaded.settings;
+        let mut parts = Parts::of(body);
+        parts.fields.retain(|_, value| !value.is_null());
+        let text =
+            |field: &str| parts.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (provider, name) = (text("provider"), text("name"));
+        let taken = |id: &str| settings.connections.iter().any(|known| known.id.as_str() == id);
+        let id = match parts.id.take() {
+            Some(id) if taken(&id) => return Err(Refusal::Exists("connection".into(), id)),
+            Some(id) => id,
+            None => free_id(&provider, &name, taken)?,
+        };
+        parts.check_auth_type(settings, &provider);
+        if !parts.fields.contains_key("priority") {
+            parts.fields.insert("priority".into(), next_priority(settings, &provider).into());
+        }
+        let Parts { changes, fields, mut details, .. } = parts;
+        let own = changes.apply(&Secrets::Inherited).unwrap_or_default();
+        if details.is_empty() {
+            details = check_connection(settings, &id, &fields, &own, None);
+        }
+        if !details.is_empty() {
+            return Err(Refusal::of(details));
+        }
+        let secrets = self.seal(&id, own)?;
+        let connection = StoredConnection { fields, secrets, created_at: self.now, updated_at: self.now };
+        stored.connections.insert(id.clone(), connection);
+        Ok(id)
+    }
+
+    /// Changes a connection; of one that is not stored yet, an override is.
+    pub(super) fn update(
+        &self,
+        stored: &mut Stored,
+        id: &str,
+        mut body: Map<String, Value>,
+        mode: Mode,
+    ) -> Result<(), Refusal> {
+        let loaded = self.live.current();
+        let settings = &loaded.settings;
+        let current = settings.connections.iter().find(|known| known.id.as_str() == id);
+        let current = current.ok_or_else(|| unknown(id))?;
+        body.retain(|field, _| !READ_ONLY.contains(&field.as_str()));
+        let mut parts = Parts::of(body);
+        if parts.id.as_deref().is_some_and(|given| given != id) {
+            return Err(wrong("id", "cannot change; delete this connection and make another one"));
+        }
+        parts.check_auth_type(settings, current.provider.as_str());
+        let existing = stored.connections.get(id);
+        let before = existing.map(|existing| existing.secrets.clone()).unwrap_or_default();
+        let Parts { changes, fields, mut details, .. } = parts;
+        let names_expiry = fields.contains_key("expiresAt");
+        let mut fields = match mode {
+            Mode::Replace => whole(current, fields),
+            Mode::Patch => {
+                let mut base =
+                    existing.map_or_else(|| fields_of(current), |existing| existing.fields.clone());
+                merge(&mut base, fields);
+                base
+            }
+        };
+        if fields.get("provider").is_some_and(|given| given.as_str() != Some(current.provider.as_str())) {
+            details.push(Detail::new("provider", format!("cannot change, accepted: {}", current.provider)));
+        }
+        let own = changes.apply(&before);
+        if own.as_ref().is_some_and(|own| own.api_key.is_some()) && !names_expiry {
+            // It was the tokens' that the key takes the place of.
+            fields.remove("expiresAt");
+        }
+        let inherits = inherited(current, &before, own.as_ref());
+        let given = own.clone().unwrap_or_else(|| before.own());
+        if details.is_empty() {
+            details = check_connection(settings, id, &fields, &given, inherits);
+        }
+        if !details.is_empty() {
+            return Err(Refusal::of(details));
+        }
+        let secrets = own.map_or(Ok(before), |own| self.seal(id, own))?;
+        let created_at = existing.map_or(self.now, |existing| existing.created_at);
+        let connection = StoredConnection { fields, secrets, created_at, updated_at: self.now };
+        stored.connections.insert(id.to_owned(), connection);
+        Ok(())
+    }
+
+    fn seal(&self, id: &str, own: OwnSecrets) -> Result<Secrets, Refusal> {
+        if own.is_empty() {
+            return Ok(Secrets::Inherited);
+        }
+        let sealed = self.vault.seal(id, &own.to_text()).map_err(|_| Refusal::Unkept)?;
+        Ok(Secrets::Open(own, sealed))
+    }
+}
+
+/// The connection whose secrets are kept without being looked at: those of the file, or sealed ones.
+fn inherited<'a>(
+    current: &'a Connection,
+    before: &Secrets,
+    after: Option<&OwnSecrets>,
+) -> Option<&'a Connection> {
+    let has_below = current.source != Source::Stored || current.replaces.is_some();
+    let inherits = match (after, before) {
+        (Some(own), _) => own.is_empty() && has_below,
+        (None, Secrets::Open(..)) => false,
+        (None, Secrets::Sealed(_)) => true,
+        (None, Secrets::Inherited) => has_below,
+    };
+    inherits.then_some(current)
+}
+
+/// A whole new connection: what is not given is as it would be at first, but for what tells it
+/// from others.
+fn whole(current: &Connection, mut fields: Map<String, Value>) -> Map<String, Value> {
+    fields.retain(|_, value| !value.is_null());
+    fields.entry("provider").or_insert_with(|| current.provider.as_str().into());
+    fields.entry("priority").or_insert_with(|| current.priority.into());
+    fields
+}
+
+/// RFC 7386: objects merge, null clears, everything else takes the place of what was there.
+fn merge(base: &mut Map<String, Value>, change: Map<String, Value>) {
+    for (field, value) in change {
+        match (base.get_mut(&field), value) {
+            (_, Value::Null) => drop(base.remove(&field)),
+            (Some(Value::Object(inner)), Value::Object(change)) => merge(inner, change),
+            (_, Value::Object(change)) => {
+                let mut inner = Map::new();
+                merge(&mut inner, change);
+                base.insert(field, inner.into());
+            }
+            (_, value) => drop(base.insert(field, value)),
+        }
+    }
+}
+
+/// One after the provider's last.
+fn next_priority(settings: &Settings, provider: &str) -> u32 {
+    let of = settings.connections.iter().filter(|known| known.provider.as_str() == provider);
+    of.map(|known| known.priority).max().unwrap_or(0).saturating_add(1)
+}
+
+/// `provider-name` in the letters of an id, numbered if it is taken; random without a name.
+fn free_id(provider: &str, name: &str, taken: impl Fn(&str) -> bool) -> Result<String, Refusal> {
+    let slug = slug(name);
+    let start = match slug.is_empty() {
+        true => format!("{provider}-{}", random()?),
+        false => format!("{provider}-{slug}"),
+    };
+    let numbered = |number: u32| {
+        let tail = if number == 1 { String::new() } else { format!("-{number}") };
+        let room = LONGEST_ID - tail.len();
+        let head: String = start.chars().filter(char::is_ascii).take(room).collect();
+        format!("{}{tail}", head.trim_end_matches('-'))
+    };
+    Ok((1..).map(numbered).find(|id| !taken(id)).expect("numbers do not end"))
+}
+
+/// Lower case letters and digits, everything else one `-`.
+fn slug(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+}
+
+fn random() -> Result<String, Refusal> {
+    let mut bytes = [0_u8; 4];
+    getrandom::fill(&mut bytes).map_err(|_| Refusal::Unkept)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{free_id, merge};
+
+    #[test]
+    fn an_id_is_made_of_provider_and_name_and_never_taken() {
+        let id = |name: &str, taken: &[&str]| free_id("openai", name, |id| taken.contains(&id)).unwrap();
+        assert_eq!(id("Team Account #1", &[]), "openai-team-account-1");
+        assert_eq!(id("main", &["openai-main", "openai-main-2"]), "openai-main-3");
+        let long = id(&"x".repeat(200), &[]);
+        assert_eq!(long.len(), 64);
+        assert_eq!(id(&"x".repeat(200), &[&long]), format!("{}-2", &long[..62]));
+        let random = id("日本", &[]);
+        assert_eq!(random.len(), "openai-".len() + 8);
+        assert_ne!(id("", &[]), random);
+    }
+
+    #[test]
+    fn a_patch_merges_objects_and_null_clears() {
+        let mut base = json!({"a": 1, "o": {"x": 1, "y": 2}, "l": [1]});
+        let change =
+            json!({"a": null, "o": {"x": null, "z": {"n": null, "m": 3}}, "l": [2], "new": {"n": null}});
+        let (Value::Object(base_map), Value::Object(change)) = (&mut base, change) else { panic!("objects") };
+        merge(base_map, change);
+        assert_eq!(base, json!({"o": {"y": 2, "z": {"m": 3}}, "l": [2], "new": {}}));
+    }
+}

@@ -1,0 +1,105 @@
+//! A connection as it is shown: its fields, its secrets masked, and how it fares.
+
+use serde_json::{Map, Value, json};
+
+use super::secrets::{hidden, mask};
+use crate::admin::{Admin, views};
+use crate::http::errors::rfc3339;
+use crate::settings::{Connection, Secret, Secrets, Settings, Source, Stored, fields_of};
+use policy::ids::Class;
+
+/// What a read shows and no body can change; a client may send it back.
+pub(super) const READ_ONLY: [&str; 11] = [
+    "source",
+    "overrides",
+    "status",
+    "rateLimitedUntil",
+    "remainingMs",
+    "backoffLevel",
+    "lastErrorType",
+    "lastErrorAt",
+    "errorCode",
+    "createdAt",
+    "updatedAt",
+];
+
+/// The whole of it.
+pub(super) fn show(admin: &Admin, settings: &Settings, stored: &Stored, connection: &Connection) -> Value {
+    let mut shown = Map::new();
+    shown.insert("id".into(), connection.id.as_str().into());
+    shown.insert("authType".into(), auth_type(settings, connection));
+    shown.extend(fields_of(connection));
+    for field in ["expiresAt", "rateLimitOverrides", "providerSpecificData"] {
+        shown.entry(field).or_insert_with(|| match field {
+            "expiresAt" => Value::Null,
+            _ => json!({}),
+        });
+    }
+    shown.extend(masked(stored, connection));
+    shown.insert("source".into(), source(connection.source).into());
+    shown.insert("overrides".into(), connection.replaces.map(source).into());
+    shown.extend(state(admin, connection));
+    let record = stored.connections.get(connection.id.as_str());
+    shown.insert("createdAt".into(), record.map(|record| rfc3339(record.created_at)).into());
+    shown.insert("updatedAt".into(), record.map(|record| rfc3339(record.updated_at)).into());
+    shown.into()
+}
+
+/// What its provider says; null when that has gone.
+fn auth_type(settings: &Settings, connection: &Connection) -> Value {
+    let provider = settings.providers.iter().find(|provider| provider.id == connection.provider);
+    provider.map(|provider| auth_name(provider.class)).into()
+}
+
+/// A class as `auth` and `authType` spell it.
+pub(super) fn auth_name(class: Class) -> &'static str {
+    match class {
+        Class::Oauth => "oauth",
+        Class::Apikey => "apikey",
+        Class::Local => "local",
+    }
+}
+
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::File => "file",
+        Source::Stored => "stored",
+        Source::Demo => "demo",
+    }
+}
+
+fn masked(stored: &Stored, connection: &Connection) -> Map<String, Value> {
+    let record = stored.connections.get(connection.id.as_str());
+    let sealed = record.is_some_and(|record| matches!(record.secrets, Secrets::Sealed(_)));
+    let show = |secret: Option<&Secret>| secret.filter(|secret| !secret.expose().is_empty()).map(mask);
+    let tokens = connection.tokens.as_ref();
+    let api_key = match tokens {
+        Some(_) => None,
+        None if sealed => Some(hidden()),
+        None => show(connection.credential.as_ref()),
+    };
+    let access = tokens.and_then(|tokens| show(tokens.access.as_ref()));
+    let refresh = tokens.and_then(|tokens| show(tokens.refresh.as_ref()));
+    let fields = [("apiKey", api_key), ("accessToken", access), ("refreshToken", refresh)];
+    fields.into_iter().map(|(field, shown)| (field.to_owned(), shown.into())).collect()
+}
+
+/// Its state as in `/api/actors`; one that no provider has any more is inactive.
+fn state(admin: &Admin, connection: &Connection) -> Map<String, Value> {
+    let (board, now) = (admin.owners.router.board.load(), admin.owners.clock.now());
+    let known = admin.blueprint.load().connections.contains_key(&connection.id);
+    let view = board.connections.get(&connection.id);
+    let derived = view.map_or(Value::Null, |view| views::connection(view, now));
+    let status = match known {
+        true => views::connection_state(view.map(AsRef::as_ref), now),
+        false => "inactive",
+    };
+    let mut state = Map::new();
+    state.insert("status".into(), status.into());
+    for field in
+        ["rateLimitedUntil", "remainingMs", "backoffLevel", "lastErrorType", "lastErrorAt", "errorCode"]
+    {
+        state.insert(field.into(), derived[field].clone());
+    }
+    state
+}

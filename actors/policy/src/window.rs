@@ -14,7 +14,7 @@ mod tests;
 
 use crate::change::{Exclusion, Refusal};
 use crate::time::Millis;
-use crate::verdict::{BreakerMark, CooldownRule, Verdict};
+use crate::verdict::{BreakerMark, CooldownRule, Reason, Verdict};
 
 pub use entry::RetryEntry;
 pub use gate::WindowGate;
@@ -38,7 +38,7 @@ pub enum Mark {
 
 impl Mark {
     /// Reads a verdict: what counts on the breaker counts here, and so does any other answer
-    /// that cools its connection.
+    /// that cools its connection, unless it is only busy (core D16: it is healthy).
     pub fn of(verdict: &Verdict) -> Self {
         let Verdict::Failure(failure) = verdict else {
             return if *verdict == Verdict::Success { Self::Success } else { Self::Nothing };
@@ -46,6 +46,7 @@ impl Mark {
         let cools = !matches!(failure.cooldown, CooldownRule::Nothing | CooldownRule::Record);
         match failure.breaker {
             BreakerMark::Counts(_) => Self::Failure,
+            BreakerMark::Reachable if failure.reason == Reason::ConcurrencyLimited => Self::Nothing,
             BreakerMark::Reachable if cools => Self::Failure,
             BreakerMark::Reachable | BreakerMark::Ignored => Self::Nothing,
         }

@@ -244,3 +244,19 @@ fn what_is_the_requests_or_nobodys_fault_does_not_count() {
         assert_eq!(Mark::of(&judge(&Signal::new(end, hint), &Case::of(Class::Apikey))), mark, "{end:?}");
     }
 }
+
+/// What words change: a busy account is healthy (core D16), a refused request is the request's
+/// own affair (core 3.8).
+#[test]
+fn a_busy_account_and_a_refused_request_do_not_count() {
+    let of = |status, text: &str, class| {
+        let signal = Signal { text: text.into(), ..Signal::new(End::Status(status), None) };
+        Mark::of(&judge(&signal, &Case::of(class)))
+    };
+    assert_eq!(of(429, "Slow down", Class::Apikey), Mark::Failure);
+    assert_eq!(of(429, "too many concurrent requests", Class::Apikey), Mark::Nothing);
+    assert_eq!(of(403, "Forbidden", Class::Oauth), Mark::Failure);
+    let refused = Signal { text: "Request not allowed".into(), ..Signal::new(End::Status(403), None) };
+    let case = Case { model: Some("m"), ..Case::of(Class::Oauth) };
+    assert_eq!(Mark::of(&judge(&refused, &case)), Mark::Nothing);
+}

@@ -7,8 +7,8 @@
 use crate::time::{MINUTE, Millis};
 
 /// One gateway's misstatement (rules 2.1.1).
-struct Restatement {
-    provider: &'static str,
+pub(super) struct Restatement {
+    pub(super) provider: &'static str,
     id: &'static str,
     from: &'static [u16],
     to: u16,
@@ -20,7 +20,7 @@ struct Restatement {
 }
 
 /// Rules 2.3.
-const REGISTRY: &[Restatement] = &[Restatement {
+pub(super) const REGISTRY: &[Restatement] = &[Restatement {
     provider: "agentrouter",
     id: "agentrouter-quota-misstatus",
     from: &[403, 400],

@@ -3,6 +3,7 @@
 
 mod book;
 mod catalogue;
+mod guards;
 mod judged;
 
 use super::{Restated, restate};

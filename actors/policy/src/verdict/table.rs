@@ -20,6 +20,7 @@ use super::phrase::{List, Phrase};
 use super::{
     BreakerMark, CooldownRule, Detector, Failure, Kind, Level, LockRule, Reason, TerminalRule, Then, ruled,
 };
+use crate::time::{DAY, HOUR, MINUTE, Millis, SECOND};
 
 pub(super) use ends::of_end;
 
@@ -147,7 +148,7 @@ const fn counting(reason: Reason, cooldown: CooldownRule, then: Then) -> Failure
 }
 
 /// So long, level unchanged.
-const fn exactly(ms: crate::time::Millis) -> CooldownRule {
+const fn exactly(ms: Millis) -> CooldownRule {
     CooldownRule::Exact { ms, level: Level::Keeps, stated: false }
 }
 
@@ -225,6 +226,15 @@ impl When {
     }
 }
 
+/// A wait in its largest whole unit.
+fn span(ms: Millis) -> String {
+    let units = [(DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")];
+    match units.into_iter().find(|(unit, _)| ms.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{} {name}", ms / unit),
+        None => format!("{ms} ms"),
+    }
+}
+
 fn describe(means: &Failure) -> String {
     let mut out = means.reason.as_str().to_owned();
     let terminal = means.terminal.map(|terminal| match terminal {
@@ -237,12 +247,12 @@ fn describe(means: &Failure) -> String {
         CooldownRule::Nothing | CooldownRule::Record | CooldownRule::Stall => None,
         CooldownRule::Scaled => Some("backoff".to_owned()),
         CooldownRule::Base => Some("base of the class".to_owned()),
-        CooldownRule::Exact { ms, .. } => Some(format!("{ms} ms")),
+        CooldownRule::Exact { ms, .. } => Some(span(ms)),
         CooldownRule::Rejected => Some("5, 15, 45, 60 min".to_owned()),
         CooldownRule::Ladder => Some("ladder".to_owned()),
     };
     let lock = means.lock.map(|lock| match lock.exact_ms {
-        Some(ms) => format!("locks the model {ms} ms"),
+        Some(ms) => format!("locks the model for {}", span(ms)),
         None => "locks the model".to_owned(),
     });
     for part in [terminal.map(str::to_owned), cooldown, lock].into_iter().flatten() {

@@ -86,22 +86,6 @@ fn c3_the_gateways_own_wait_wins() {
     assert_eq!((failure.client_wait_ms, failure.cooldown), (None, CooldownRule::Scaled), "C3");
 }
 
-/// The three guards of a new gateway (README): its quota is not for good, not the end of its
-/// credit, and its full text is read for it alone.
-#[test]
-fn guards_of_agentrouter() {
-    for text in [QUOTA, "额度不足", r#"{"m":"\u989d\u5ea6\u4e0d\u8db3"}"#] {
-        for status in [400, 403, 429] {
-            let failure = judged(&at("agentrouter"), status, &[], text);
-            assert_eq!(failure.terminal, None, "not permanent, not out of credit: {status} {text}");
-            assert_eq!(failure.reason, QuotaExhausted, "{status} {text}");
-        }
-        let other = judged(&at("acme"), 429, &[], text);
-        assert_eq!((other.reason, other.rule), (RateLimitExceeded, None), "full text for it alone: {text}");
-        assert_eq!(judged(&at("acme"), 403, &[], text).status, 403, "restated for it alone: {text}");
-    }
-}
-
 #[test]
 fn c5_c6_access_denied_to_one_model_locks_that_model() {
     let failure = judged(&at("agentrouter"), 403, &[], DENIED);

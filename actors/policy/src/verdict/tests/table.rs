@@ -33,12 +33,12 @@ fn every_row_can_be_read_by_people() {
         row.when,
         "text says: out of credit (S2) or Google asks for billing (S2g); quota words trusted"
     );
-    assert_eq!(row.outcome, "quota_exhausted; out of credit; 120000 ms; next target");
+    assert_eq!(row.outcome, "quota_exhausted; out of credit; 2 min; next target");
     let row = rows().find(|row| row.id == "trip").unwrap();
     assert_eq!(row.when, "408, 500, 502–504");
     assert_eq!(row.outcome, "server_error; backoff; next target, or again");
     let row = rows().find(|row| row.id == "overloaded").unwrap();
-    assert_eq!(row.outcome, "model_capacity; locks the model 10000 ms; next target, or once more");
+    assert_eq!(row.outcome, "model_capacity; locks the model for 10 s; next target, or once more");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use crate::process::{call, order};
 use crate::refresh::jiff_minutes;
 use crate::stage::{
-    LONG_AGO, Stage, chat, chat_with, connection, connection_of, connection_state, eventually, hash, page,
-    provider, retries, token_state, tokens,
+    FAR_AHEAD, LONG_AGO, Stage, chat, chat_with, connection, connection_of, connection_state,
+    connection_test, eventually, hash, page, provider, retries, token_state, tokens,
 };
 
 #[test]
@@ -120,4 +120,32 @@ fn a_dead_account_comes_back_by_a_reset() {
     for line in [r#"outcome="expired"} 2"#, r#"outcome="renewed"} 1"#] {
         assert!(metrics.contains(&format!(r#"token_refreshes_total{{connection="o-1",{line}"#)), "{metrics}");
     }
+}
+
+#[test]
+fn a_dead_account_comes_back_by_a_test() {
+    let stage = Stage::new("oauth-test", &[connection("o-1", "", "rt-first-3-invalid-grant", LONG_AGO)]);
+    let process = stage.site.start();
+    eventually("the first retry has failed, too", || retries(&process, "o-1") == Some(1));
+    let failed = connection_test(&process, "o-1");
+    assert_eq!((&failed["ok"], &failed["state"]), (&false.into(), &"expired".into()), "{failed}");
+    let passed = connection_test(&process, "o-1");
+    assert_eq!((&passed["ok"], &passed["state"]), (&true.into(), &"ready".into()), "{passed}");
+    assert_eq!(chat(&process).0, 200);
+    assert_eq!(stage.posts(), [400, 400, 400, 200]);
+}
+
+#[test]
+fn core_6_the_numbers_of_the_endpoints_breaker_act() {
+    let stage = Stage::new(
+        "oauth-breaker",
+        &[connection("o-1", "", "rt-status-503", LONG_AGO), connection("o-2", "at-stale", "rt-b", FAR_AHEAD)],
+    );
+    let numbers = "[resilience.token_refresh_breaker]\nfailure_threshold = 1\n";
+    stage.site.edit(|config| config + numbers);
+    let process = stage.site.start();
+    eventually("the endpoint has failed once", || tokens(&process)["connections"]["o-1"]["failures"] == 1);
+    let (status, _, body) = chat(&process);
+    assert_eq!((status, body.contains("upstream_auth_failed")), (502, true), "{body}");
+    assert_eq!(stage.posts(), [503], "the other account's 401 asks nobody for a minute");
 }

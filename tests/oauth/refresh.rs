@@ -1,20 +1,24 @@
 //! Renewing: once for everybody, before it is sent, and once more after a 401.
 
 use crate::stage::{
-    FAR_AHEAD, LONG_AGO, Stage, chat, chat_at_once, connection, connection_state, eventually, hash, page,
-    tokens,
+    FAR_AHEAD, LONG_AGO, Stage, chat, chat_at_once, connection, connection_state, connection_test,
+    eventually, hash, page, tokens,
 };
 
 #[test]
-fn fc_036_twenty_requests_health_and_the_sweep_cost_one_post() {
+fn fc_036_twenty_requests_health_a_test_and_the_sweep_cost_one_post() {
     let over = connection("o-1", "at-stale", "rt-slow-300ms", LONG_AGO);
     let stage = Stage::new("oauth-fc-036", &[over]);
     let process = stage.site.start();
-    tokens(&process);
-    assert_eq!(chat_at_once(&process, 20), [200; 20]);
+    std::thread::scope(|scope| {
+        let test = scope.spawn(|| connection_test(&process, "o-1"));
+        tokens(&process);
+        assert_eq!(chat_at_once(&process, 20), [200; 20]);
+        assert_eq!(test.join().unwrap()["ok"], true);
+    });
     assert_eq!(stage.posts(), [200], "the sweep of the start is one of the callers");
     let newest = (200, hash("at-slow-300ms.1"));
-    assert_eq!(stage.asked(), vec![newest; 20], "nobody went with the old one");
+    assert_eq!(stage.asked(), vec![newest; 21], "nobody went with the old one");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 pub use crate::process::eventually;
-use crate::process::{Process, Scripted, Site, open, read};
+use crate::process::{Process, Scripted, Site, call, open, read};
 
 /// Our secret at the token endpoint.
 pub const CLIENT_SECRET: &str = "canary-client-secret-7261";
@@ -106,6 +106,14 @@ pub fn tokens(process: &Process) -> Value {
 /// The state of a connection's tokens.
 pub fn token_state(process: &Process, connection: &str) -> String {
     tokens(process)["connections"][connection]["state"].as_str().unwrap_or_default().to_owned()
+}
+
+/// What the test of a connection shows.
+pub fn connection_test(process: &Process, connection: &str) -> Value {
+    let path = format!("/api/providers/{connection}/test");
+    let (status, _, body) = call(&process.address, "POST", &path, r#"{"model":"steady"}"#);
+    assert_eq!(status, 200, "{body}");
+    serde_json::from_str(&body).unwrap()
 }
 
 /// The state of a connection.

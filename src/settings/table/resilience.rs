@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Row] = &[
     // [resilience.token_refresh_breaker]
     row("resilience.token_refresh_breaker.scope", Kind::Choice(&["provider", "connection"]), "provider", "", "provider | connection: whose failed token refreshes are counted together"),
     row("resilience.token_refresh_breaker.failure_threshold", Kind::Whole(1, 100), "5", "failures", "failed refreshes that stop refreshing"),
-    row("resilience.token_refresh_breaker.cooldown_ms", Kind::Millis(MINUTE, DAY), "1800000", "ms", "how long no refresh is tried then"),
+    row("resilience.token_refresh_breaker.cooldown_ms", Kind::Millis(MINUTE, DAY), "1800000", "ms", "how long none is made early then; one that is needed still goes, once a minute"),
     // [resilience.rotation]
     row("resilience.rotation.enabled", FLAG, "true", "", "whether failures of an account move a request to the next one at all").env("OMNIROUTE_ROTATION_ENABLED"),
     row("resilience.rotation.rate_limit_reset_seconds", Kind::Whole(1, 2_592_000), "", "s", "rest after a 429 without a stated wait, for all providers; absent: computed").env("OMNIROUTE_ROTATION_RATE_LIMIT_RESET_SECONDS"),

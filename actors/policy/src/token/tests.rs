@@ -98,10 +98,11 @@ fn core_3_9_7_failures_delay_the_next_early_refresh_up_to_four_hours() {
 #[test]
 fn core_3_9_7_a_failed_early_refresh_leaves_the_token_in_use_until_its_end() {
     let mut table = fresh(HOUR);
-    let failed_at = T0 + 55 * MINUTE;
+    let failed_at = T0 + 57 * MINUTE;
     fail(&mut table, failed_at);
     assert_eq!(table.need(failed_at), Need::Nothing);
     assert!(table.is_good(failed_at));
+    assert_eq!((table.quiet_until(failed_at), table.next_at()), (T0 + HOUR, Some(T0 + HOUR)));
     assert_eq!(table.need(T0 + HOUR - 1), Need::Nothing);
     assert_eq!(table.need(T0 + HOUR), Need::Now, "past its end the long schedule is over");
 }

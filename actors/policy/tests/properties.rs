@@ -6,6 +6,8 @@
 mod hints;
 #[path = "properties/locks.rs"]
 mod locks;
+#[path = "properties/recording.rs"]
+mod recording;
 #[path = "properties/window.rs"]
 mod window;
 

@@ -96,6 +96,7 @@ impl Cooldown {
             cooled_for_ms: self.state.cooled_for_ms,
             ended_at: self.state.ended_at,
             last_error: self.state.last_error,
+            rest_reason: self.state.rest_reason,
             terminal: self.state.terminal,
         }
     }
@@ -196,7 +197,7 @@ impl Cooldown {
         if self.cooling_until(now).is_none() {
             self.begin_episode(self.state.level, now);
         }
-        self.extend(now.saturating_add(for_ms), now);
+        self.extend(now.saturating_add(for_ms), None, now);
         self.failed(now);
         Some(self.changed(from, "manual-cool", now))
     }
@@ -210,7 +211,7 @@ impl Cooldown {
         }
         let from = self.view().label(now);
         self.begin_episode(self.state.level, now);
-        self.extend(now.saturating_add(for_ms), now);
+        self.extend(now.saturating_add(for_ms), Some(reason), now);
         self.state.last_error = Some(LastError { reason, status: 429, at: now, hint_ms: None });
         self.failed(now);
         Some(self.changed(from, "shared-egress", now))

@@ -91,7 +91,7 @@ impl Cooldown {
         }
         self.begin_episode(base, now);
         let (Wait::Stated(ms) | Wait::Computed(ms)) = wait;
-        self.extend(now.saturating_add(ms), now);
+        self.extend(now.saturating_add(ms), Some(failure.reason), now);
     }
 
     /// A failure inside a cooldown: only a later end is written (core P5, decision 3).
@@ -101,7 +101,7 @@ impl Cooldown {
             Wait::Stated(ms) => now.saturating_add(ms),
             Wait::Computed(ms) => start.saturating_add(ms),
         };
-        !self.settings.disable_cooling && self.extend(end, now)
+        !self.settings.disable_cooling && self.extend(end, Some(failure.reason), now)
     }
 
     /// Precedence of core 3.4; the ladder of P13; the base of D27.
@@ -165,13 +165,14 @@ impl Cooldown {
         self.trial = None;
     }
 
-    /// Moves the end of the running episode, never to an earlier instant.
-    pub(super) fn extend(&mut self, end: Millis, now: Millis) -> bool {
+    /// Moves the end of the running episode, never to an earlier instant; whoever moves it is why.
+    pub(super) fn extend(&mut self, end: Millis, why: Option<Reason>, now: Millis) -> bool {
         if self.state.until.is_some_and(|until| until >= end) {
             return false;
         }
         self.state.until = Some(end);
         self.state.ended_at = Some(end);
+        self.state.rest_reason = why;
         self.state.cooled_for_ms = end.saturating_sub(self.state.episode_at.unwrap_or(now));
         true
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LastError, Terminal};
 use crate::time::Millis;
+use crate::verdict::Reason;
 
 /// The stored part of a cooldown. Instants are epoch ms.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,4 +44,7 @@ pub struct CooldownSnapshot {
     pub terminal: Option<Terminal>,
     /// The last failure since the last success.
     pub last_error: Option<LastError>,
+    /// The failure that set `until`; later ones that only were told are in `last_error`. `None`
+    /// for an operator's order.
+    pub rest_reason: Option<Reason>,
 }

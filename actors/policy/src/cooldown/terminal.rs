@@ -110,19 +110,23 @@ impl Cooldown {
     /// A test of the connection passed: no terminal state and no refused credential can be
     /// true (decision 12a). A cooldown of another kind is another matter (FC-060).
     pub fn test_passed(&mut self, now: Millis) -> Option<Change> {
-        let refused = self.state.last_error.is_some_and(|error| error.reason == Reason::AuthError);
-        if self.state.terminal.is_none() && !refused {
+        let refused = self.blamed(now) == Some(Reason::AuthError);
+        let unconfirmed = self.state.streak > 0 || self.state.unconfirmed_until.is_some();
+        if self.state.terminal.is_none() && !refused && !unconfirmed {
             return None;
         }
         let from = self.view().label(now);
-        self.wipe(now);
+        match self.state.terminal.is_some() || refused {
+            true => self.wipe(now),
+            false => self.forget_refusals(),
+        }
         Some(self.changed(from, "connection-test", now))
     }
 
     /// Another credential: what was said about the old one is void (decision 3c).
     pub fn credential_changed(&mut self, now: Millis) -> Option<Change> {
         let about_it = |reason| matches!(reason, Reason::AuthError | Reason::QuotaExhausted);
-        let held = self.state.last_error.is_some_and(|error| about_it(error.reason));
+        let held = self.blamed(now).is_some_and(about_it);
         let streak =
             self.state.streak > 0 || self.state.unconfirmed_until.is_some() || self.state.refusals > 0;
         if self.state.terminal.is_none() && !held && !streak {
@@ -132,12 +136,25 @@ impl Cooldown {
         match self.state.terminal.is_some() || held {
             true => self.wipe(now),
             false => {
-                self.state.streak = 0;
+                self.forget_refusals();
                 self.state.refusals = 0;
-                self.state.unconfirmed_until = None;
             }
         }
         Some(self.changed(from, "credential", now))
+    }
+
+    /// Why it rests, else what failed last: a failure that was only told moves no rest.
+    fn blamed(&self, now: Millis) -> Option<Reason> {
+        match self.cooling_until(now) {
+            Some(_) => self.state.rest_reason,
+            None => self.state.last_error.map(|error| error.reason),
+        }
+    }
+
+    /// 401s in a row that no second one has confirmed.
+    fn forget_refusals(&mut self) {
+        self.state.streak = 0;
+        self.state.unconfirmed_until = None;
     }
 
     /// The terminal state that a failure proves now, if any. Immediate ones hold at once, also

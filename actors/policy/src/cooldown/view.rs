@@ -40,6 +40,8 @@ pub struct CooldownView {
     pub ended_at: Option<Millis>,
     /// The last failure since the last success.
     pub last_error: Option<LastError>,
+    /// Why the rest ends when it does; `None` for an operator's.
+    pub rest_reason: Option<Reason>,
     /// It is out of use until its credential changes (core 3.9).
     pub terminal: Option<Terminal>,
 }

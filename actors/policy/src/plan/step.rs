@@ -140,7 +140,7 @@ fn passes_by_itself(connection: &ConnectionId, step: &Step, reason: Exclusion, w
         }
         Exclusion::ConnectionCooldown => {
             let view = world.board.connections.get(connection);
-            let reason = view.and_then(|view| view.cooldown.last_error.as_ref()).map(|error| error.reason);
+            let reason = view.and_then(|view| view.cooldown.rest_reason);
             !matches!(reason, Some(Reason::AuthError | Reason::QuotaExhausted))
         }
         _ => true,

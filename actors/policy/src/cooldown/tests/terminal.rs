@@ -229,6 +229,38 @@ fn a_passing_test_disproves_every_terminal_state() {
     assert_eq!(left(&cooldown, T0 + 3), Some(59_999));
 }
 
+/// What a check or a lock only told is in `last_error`; why the account rests is another matter.
+#[test]
+fn fc_060_a_failure_that_is_only_told_does_not_change_why_it_rests() {
+    let Verdict::Failure(refusal) = refused() else { panic!("a failure") };
+    let mut cooldown = clean(Apikey);
+    send(&mut cooldown, &hinted(429, "432000"), T0);
+    cooldown.record_check(&refusal, T0 + 1).expect("told");
+    assert_eq!(cooldown.view().last_error.map(|error| error.reason), Some(Reason::AuthError));
+    assert_eq!(cooldown.test_passed(T0 + 2), None);
+    assert_eq!(cooldown.credential_changed(T0 + 3), None);
+    assert_eq!(left(&cooldown, T0 + 3), Some(431_999_997));
+    // Nor does the first failure, once a later one has moved the end.
+    let mut cooldown = clean(Apikey);
+    let trials = [(); 2].map(|()| cooldown.admit(false, T0).expect("no rest runs"));
+    cooldown.record(trials[0], &refused(), T0, T0);
+    cooldown.record(trials[1], &hinted(429, "432000"), T0, T0 + 1);
+    cooldown.test_passed(T0 + 2).expect("the refusal is disproved");
+    assert_eq!(left(&cooldown, T0 + 2), Some(431_999_999), "the rest stays");
+    send(&mut cooldown, &refused(), T0 + 432_000_001);
+    assert_eq!(state(&cooldown), None, "the next refusal is the first one again");
+}
+
+/// An operator's rest says nothing of a credential.
+#[test]
+fn a_passing_test_ends_no_rest_that_an_operator_ordered() {
+    let mut cooldown = clean(Apikey);
+    send(&mut cooldown, &refused(), T0);
+    cooldown.cool(3_600_000, T0 + 1).expect("ordered");
+    cooldown.test_passed(T0 + 2);
+    assert_eq!(left(&cooldown, T0 + 2), Some(3_599_999));
+}
+
 #[test]
 fn p8_a_check_is_told_and_rests_nobody() {
     let mut cooldown = at_level(CooldownSettings::for_class(Apikey), 2);

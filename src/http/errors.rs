@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use policy::blocked::Blocked;
 use policy::catalogue::Dialect;
-use policy::plan::NoPlan;
+use policy::plan::{Excluded, NoPlan};
 use policy::time::Millis;
 use serde_json::{Map, Value, json};
 
@@ -302,14 +302,7 @@ pub fn rfc3339(at: Millis) -> String {
 const LONGEST_LIST: usize = 64;
 
 fn with_diagnostics(mut problem: Problem, story: &Story) -> Problem {
-    let excluded: Vec<Value> = story
-        .excluded
-        .iter()
-        .take(LONGEST_LIST)
-        .map(|target| {
-            json!({"provider": target.provider, "model": target.model, "reason": target.reason.as_str()})
-        })
-        .collect();
+    let excluded: Vec<Value> = story.excluded.iter().take(LONGEST_LIST).map(excluded).collect();
     let order: Vec<Value> = story
         .order
         .iter()
@@ -334,6 +327,16 @@ fn with_diagnostics(mut problem: Problem, story: &Story) -> Problem {
     }
     problem.facts.beside = beside;
     problem
+}
+
+/// One target that was left out, with the end of that if it is known (FC-018).
+fn excluded(target: &Excluded) -> Value {
+    let mut shown =
+        json!({"provider": target.provider, "model": target.model, "reason": target.reason.as_str()});
+    if let Some(until) = target.until {
+        shown["until"] = rfc3339(until).into();
+    }
+    shown
 }
 
 fn recovery(code: &str) -> Option<&'static str> {

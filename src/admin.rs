@@ -72,8 +72,8 @@ pub struct Admin {
     pub started: Instant,
     /// What is in force, and the way to change it.
     pub live: Arc<Live>,
-    /// Seals the secrets of stored connections; `None`: its key could not be made.
-    pub vault: Option<Arc<Vault>>,
+    /// Seals the secrets of stored connections.
+    pub vault: Arc<Vault>,
 }
 
 impl Admin {

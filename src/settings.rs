@@ -32,7 +32,7 @@ mod wire;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, read_secret};
+pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, idle_fields, read_secret};
 pub use data::{ErrorDefault, ErrorRule, RuleScope};
 pub use effective::{Effective, tree};
 pub use entities::{

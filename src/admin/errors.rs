@@ -68,9 +68,8 @@ impl ResponseError for Refusal {
             Self::Unauthorised => StatusCode::UNAUTHORIZED,
             Self::NotFound(..) => StatusCode::NOT_FOUND,
             Self::Unavailable | Self::Unkept | Self::NoKey => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Terminal(..) => StatusCode::CONFLICT,
             Self::Invalid(..) | Self::Fields(..) => StatusCode::BAD_REQUEST,
-            Self::Exists(..) | Self::FromFile(_) => StatusCode::CONFLICT,
+            Self::Exists(..) | Self::FromFile(_) | Self::Terminal(..) => StatusCode::CONFLICT,
         }
     }
 

@@ -6,8 +6,6 @@ mod edit;
 mod secrets;
 mod view;
 
-use std::sync::Arc;
-
 use actix_web::{HttpRequest, HttpResponse, web};
 use policy::time::Millis;
 use serde::Deserialize;
@@ -16,7 +14,7 @@ use serde_json::{Map, Value, json};
 use self::edit::{Edit, Mode};
 use super::errors::Refusal;
 use super::{Admin, access};
-use crate::settings::{Detail, Stored};
+use crate::settings::{Detail, Stored, idle_fields};
 
 /// `?provider=`: only its connections.
 #[derive(Deserialize)]
@@ -62,10 +60,10 @@ pub(super) async fn create(
 ) -> Result<HttpResponse, Refusal> {
     access::require(&request)?;
     let body = object(&body)?;
-    let edit = Edit::new(&admin)?;
+    let (edit, idle) = (Edit::new(&admin), idle_fields(&body));
     let id = change(&admin, move |stored| edit.create(stored, body)).await?;
     tracing::info!(connection = %id, "an operator made a connection");
-    Ok(HttpResponse::Created().json(json!({"connection": shown(&admin, &id).await?})))
+    Ok(HttpResponse::Created().json(answer(shown(&admin, &id).await?, &idle)))
 }
 
 /// Puts a whole one in its place; a secret that is not given stays.
@@ -97,10 +95,20 @@ async fn update(
 ) -> Result<HttpResponse, Refusal> {
     access::require(&request)?;
     let body = object(body)?;
-    let (edit, of) = (Edit::new(&admin)?, id.clone());
+    let (edit, of, idle) = (Edit::new(&admin), id.clone(), idle_fields(&body));
     change(&admin, move |stored| edit.update(stored, &of, body, mode)).await?;
     tracing::info!(connection = %id, "an operator changed a connection");
-    Ok(HttpResponse::Ok().json(json!({"connection": shown(&admin, &id).await?})))
+    Ok(HttpResponse::Ok().json(answer(shown(&admin, &id).await?, &idle)))
+}
+
+/// What was changed, and which of its fields do nothing yet: nothing is ignored silently.
+fn answer(connection: Value, idle: &[String]) -> Value {
+    let mut answer = json!({"connection": connection});
+    if !idle.is_empty() {
+        let warning = |field| json!({"field": field, "message": "is kept, but not acted on yet"});
+        answer["warnings"] = idle.iter().map(warning).collect();
+    }
+    answer
 }
 
 /// Takes a stored one away; what the file has of that id is in force again.
@@ -172,8 +180,7 @@ fn now(admin: &Admin) -> Millis {
 
 /// What an edit works with: it runs later, when no other change runs.
 impl Edit {
-    fn new(admin: &Admin) -> Result<Self, Refusal> {
-        let vault = admin.vault.clone().ok_or(Refusal::NoKey)?;
-        Ok(Self { live: Arc::clone(&admin.live), vault, now: now(admin) })
+    fn new(admin: &Admin) -> Self {
+        Self { live: admin.live.clone(), vault: admin.vault.clone(), now: now(admin) }
     }
 }

@@ -68,7 +68,7 @@ pub(super) struct Base {
 pub(super) struct Origins<'a> {
     pub(super) config: &'a Path,
     pub(super) stored: Stored,
-    pub(super) vault: Option<Arc<Vault>>,
+    pub(super) vault: Arc<Vault>,
     pub(super) demo_address: Option<SocketAddr>,
     pub(super) tokens: Arc<TokenRoom>,
 }
@@ -159,7 +159,7 @@ impl Base {
     pub(super) fn tokens(
         &self,
         database: &Database,
-        vault: Option<Vault>,
+        vault: Vault,
         salt: &str,
     ) -> Result<Arc<TokenRoom>, sled::Error> {
         let stored = database.tokens()?;

@@ -39,9 +39,6 @@ pub enum ServeError {
     /// The store.
     #[error(transparent)]
     Store(#[from] OpenError),
-    /// The key of the store.
-    #[error(transparent)]
-    Key(#[from] VaultError),
     /// The store was opened but not read or written.
     #[error("the store cannot be read: {0}")]
     Read(#[from] sled::Error),
@@ -54,6 +51,9 @@ pub enum ServeError {
     /// What the management API has set does not fit the file any more.
     #[error("with what is stored the config is wrong")]
     Refused(Vec<Finding>),
+    /// The key of the store.
+    #[error(transparent)]
+    Key(#[from] VaultError),
     /// Something else of the system.
     #[error("{0}")]
     System(String),
@@ -88,8 +88,9 @@ pub(super) struct Parts {
 pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError> {
     let database = Database::open(&loaded.settings.store.path)?;
     let restored = database.load()?;
-    let vault = vault(&loaded.settings)?;
-    let (mut loaded, stored) = with_stored(loaded, &database, vault.as_deref())?;
+    let key = std::env::var(KEY_VARIABLE).ok();
+    let vault = Arc::new(Vault::of_store(&loaded.settings.store.path, key.as_deref())?);
+    let (mut loaded, stored) = with_stored(loaded, &database, &vault)?;
     let mut servers = Vec::new();
     let secrets = secrets::prepare(&loaded.settings, &database).map_err(ServeError::System)?;
     let demo_address = match loaded.settings.demo.enabled {
@@ -98,7 +99,7 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     };
     let settings = loaded.settings.clone();
     let base = Base::new(&settings, &secrets.salt);
-    let tokens = base.tokens(&database, vault.as_deref().cloned(), &secrets.salt)?;
+    let tokens = base.tokens(&database, Vault::clone(&vault), &secrets.salt)?;
     let origins = Origins { config, stored, vault, demo_address, tokens: tokens.clone() };
     let shared = base.share(loaded, origins, &secrets)?;
     let (arbiters, address) = start_http(&settings, &shared, &mut servers).await?;
@@ -116,30 +117,10 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     Ok(Running { address, admin_address, demo_address, parts })
 }
 
-/// What seals secrets. A key that is wrong keeps the process from starting; one that cannot be made
-/// only keeps it from storing secrets.
-fn vault(settings: &Settings) -> Result<Option<Arc<Vault>>, ServeError> {
-    let variable = std::env::var(KEY_VARIABLE).ok();
-    match Vault::of_store(&settings.store.path, variable.as_deref()) {
-        Ok(vault) => Ok(Some(Arc::new(vault))),
-        Err(error @ VaultError::Unmade(..)) => {
-            tracing::warn!(%error, "credentials cannot be stored");
-            Ok(None)
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// What the management API has set, laid over the file.
-fn with_stored(
-    loaded: Loaded,
-    database: &Database,
-    vault: Option<&Vault>,
-) -> Result<(Loaded, Stored), ServeError> {
+fn with_stored(loaded: Loaded, database: &Database, vault: &Vault) -> Result<(Loaded, Stored), ServeError> {
     let mut stored = database.stored()?;
-    if let Some(vault) = vault {
-        unlock(&mut stored.connections, vault);
-    }
+    unlock(&mut stored.connections, vault);
     if stored.is_empty() {
         return Ok((loaded, stored));
     }

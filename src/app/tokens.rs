@@ -33,8 +33,7 @@ pub type Sessions = HashMap<ConnectionId, Arc<Session>>;
 /// All sessions of the process.
 pub(super) struct TokenRoom {
     desk: Arc<Desk>,
-    /// `None`: there is no key, so nothing can be kept.
-    vault: Option<Vault>,
+    vault: Vault,
     salt: String,
     owners: Owners,
     stored: HashMap<ConnectionId, StoredTokens>,
@@ -46,13 +45,13 @@ pub(super) struct TokenRoom {
 
 /// Seals tokens and hands them to the store.
 struct Safe {
-    vault: Option<Vault>,
+    vault: Vault,
     store: Arc<ArcSwapOption<actix::Addr<Store>>>,
 }
 
 impl Keeper for Safe {
     fn keep(&self, identity: &Identity, tokens: &Tokens) -> Kept {
-        let sealed = sealed(self.vault.as_ref(), identity, tokens);
+        let sealed = sealed(&self.vault, identity, tokens);
         let (store, connection) = (self.store.load_full(), identity.connection.clone());
         Box::pin(async move {
             let store = store.ok_or("the store is being replaced")?;
@@ -67,8 +66,7 @@ fn record(connection: &ConnectionId, what: &str) -> String {
     format!("oauth/{connection}/{what}")
 }
 
-fn sealed(vault: Option<&Vault>, identity: &Identity, tokens: &Tokens) -> Result<StoredTokens, String> {
-    let vault = vault.ok_or("there is no key to seal them with")?;
+fn sealed(vault: &Vault, identity: &Identity, tokens: &Tokens) -> Result<StoredTokens, String> {
     let seal = |what: &str, secret: &Secret| {
         let sealed = vault.seal(&record(&identity.connection, what), secret.expose());
         sealed.map_err(|error| error.to_string())
@@ -81,8 +79,7 @@ fn sealed(vault: Option<&Vault>, identity: &Identity, tokens: &Tokens) -> Result
     })
 }
 
-fn opened(vault: Option<&Vault>, connection: &ConnectionId, stored: &StoredTokens) -> Result<Tokens, Closed> {
-    let vault = vault.ok_or(Closed::WrongKey)?;
+fn opened(vault: &Vault, connection: &ConnectionId, stored: &StoredTokens) -> Result<Tokens, Closed> {
     let open = |what: &str, sealed: &str| vault.open(&record(connection, what), sealed).map(Secret::from);
     Ok(Tokens {
         access: stored.access.as_ref().map(|access| open("access", access)).transpose()?,
@@ -96,7 +93,7 @@ impl TokenRoom {
     pub(super) fn new(
         owners: &Owners,
         store: Arc<ArcSwapOption<actix::Addr<Store>>>,
-        (vault, salt): (Option<Vault>, String),
+        (vault, salt): (Vault, String),
         stored: HashMap<ConnectionId, StoredTokens>,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
@@ -170,7 +167,7 @@ impl TokenRoom {
             let times = Timetable::configured(expires_at);
             return Some(Tokens { access: configured.access.clone(), refresh: refresh.clone(), times });
         };
-        match opened(self.vault.as_ref(), connection, stored) {
+        match opened(&self.vault, connection, stored) {
             Ok(tokens) => Some(Tokens { times: tokens.times.restored(self.owners.clock.now()), ..tokens }),
             Err(error) => {
                 tracing::error!(

@@ -84,9 +84,15 @@ pub fn check_fields(body: &Map<String, Json>) -> Vec<Detail> {
     read(body).1
 }
 
+/// Fields of a body that are kept, but that nothing acts on yet.
+pub fn idle_fields(body: &Map<String, Json>) -> Vec<String> {
+    let (values, _) = read(body);
+    values.into_iter().filter(|(row, _)| !row.acts).map(|(row, _)| field_of(row.key)).collect()
+}
+
 /// Reads a secret of a body.
-pub fn read_secret(field: &str, value: &Json) -> Result<Secret, Detail> {
-    match json::read(&Kind::Secret, value) {
+pub fn read_secret(field: &str, json: &Json) -> Result<Secret, Detail> {
+    match json::read(&Kind::Secret, json) {
         Ok(Value::Secret(Reference::Literal(secret))) => Ok(secret),
         Ok(_) => Err(Detail::new(field, "is no secret")),
         Err(problem) => Err(Detail::of(field, problem)),

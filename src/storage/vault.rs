@@ -37,9 +37,9 @@ pub enum VaultError {
     /// The file cannot be read.
     #[error("the key of the store {} cannot be read: {}; set {KEY_VARIABLE} instead", .0.display(), .1)]
     Unread(PathBuf, io::Error),
-    /// There is none and none can be made.
-    #[error("the key of the store {} cannot be made: {}; set {KEY_VARIABLE} instead", .0.display(), .1)]
-    Unmade(PathBuf, io::Error),
+    /// There is none and none could be made.
+    #[error("there is no key of the store; set {KEY_VARIABLE}")]
+    NoKey,
     /// No random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(getrandom::Error),
@@ -48,6 +48,9 @@ pub enum VaultError {
 /// Why something sealed stays closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Closed {
+    /// There is no key at all.
+    #[error("there is no key of the store")]
+    NoKey,
     /// It was sealed with another key, for another record, or was changed.
     #[error("its secrets were sealed with another key")]
     WrongKey,
@@ -56,9 +59,9 @@ pub enum Closed {
     Form,
 }
 
-/// Seals and opens.
+/// Seals and opens; without a key it does neither.
 #[derive(Clone)]
-pub struct Vault(XChaCha20Poly1305);
+pub struct Vault(Option<XChaCha20Poly1305>);
 
 impl fmt::Debug for Vault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,7 +85,11 @@ impl Vault {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let mut key = [0_u8; KEY_BYTES];
                 getrandom::fill(&mut key).map_err(VaultError::Random)?;
-                make(&path, &key).map_err(|error| VaultError::Unmade(path.clone(), error))?;
+                if let Err(error) = make(&path, &key) {
+                    // Nobody needs one who stores no secrets.
+                    tracing::warn!(path = %path.display(), %error, "no key of the store could be made; set {KEY_VARIABLE} to store credentials");
+                    return Ok(Self(None));
+                }
                 tracing::info!(path = %path.display(), "a key for the store was made; back it up with the store");
                 Ok(Self::new(key))
             }
@@ -92,7 +99,7 @@ impl Vault {
     }
 
     fn new(key: [u8; KEY_BYTES]) -> Self {
-        Self(XChaCha20Poly1305::new(&key.into()))
+        Self(Some(XChaCha20Poly1305::new(&key.into())))
     }
 
     /// Seals a text for the record `id`.
@@ -101,13 +108,15 @@ impl Vault {
         getrandom::fill(&mut nonce).map_err(VaultError::Random)?;
         let bound = bound(id);
         let payload = Payload { msg: plain.as_bytes(), aad: &bound };
-        let sealed = self.0.encrypt(XNonce::from_slice(&nonce), payload);
+        let cipher = self.0.as_ref().ok_or(VaultError::NoKey)?;
+        let sealed = cipher.encrypt(XNonce::from_slice(&nonce), payload);
         let sealed = sealed.expect("a text in memory is shorter than the cipher's limit");
         Ok(STANDARD.encode([&[VERSION], &nonce[..], &sealed].concat()))
     }
 
     /// Opens what was sealed for the record `id`.
     pub fn open(&self, id: &str, sealed: &str) -> Result<String, Closed> {
+        let cipher = self.0.as_ref().ok_or(Closed::NoKey)?;
         let bytes = STANDARD.decode(sealed).map_err(|_| Closed::Form)?;
         let (version, rest) = bytes.split_first().ok_or(Closed::Form)?;
         if *version != VERSION || rest.len() < NONCE_BYTES {
@@ -116,7 +125,7 @@ impl Vault {
         let (nonce, sealed) = rest.split_at(NONCE_BYTES);
         let bound = bound(id);
         let payload = Payload { msg: sealed, aad: &bound };
-        let plain = self.0.decrypt(XNonce::from_slice(nonce), payload).map_err(|_| Closed::WrongKey)?;
+        let plain = cipher.decrypt(XNonce::from_slice(nonce), payload).map_err(|_| Closed::WrongKey)?;
         String::from_utf8(plain).map_err(|_| Closed::Form)
     }
 }

@@ -235,3 +235,21 @@ fn tokens_of_an_account_are_sent_and_masked() {
         [&changed["apiKey"], &changed["accessToken"], &changed["refreshToken"], &changed["expiresAt"]];
     assert_eq!(shown, [&json!("sk-…ABCD"), &Value::Null, &Value::Null, &Value::Null], "one kind at a time");
 }
+
+#[test]
+fn what_nothing_acts_on_yet_is_kept_and_told() {
+    let stage = Stage::new("idle");
+    let body =
+        json!({"provider": "p", "name": "n", "apiKey": KEY, "rateLimitOverrides": {"rpm": 5, "tpm": 6}});
+    let (status, answer) = stage.api("POST", "/api/providers", &body);
+    assert_eq!(status, 201, "{answer}");
+    let told = |answer: &Value| -> Vec<String> {
+        let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
+        warnings.iter().map(|warning| warning["field"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(told(&answer), ["rateLimitOverrides.rpm", "rateLimitOverrides.tpm"]);
+    assert!(answer["warnings"][0]["message"].as_str().unwrap().contains("not acted on yet"), "{answer}");
+    assert_eq!(answer["connection"]["rateLimitOverrides"], json!({"rpm": 5, "tpm": 6}));
+    let (_, answer) = stage.api("PATCH", "/api/providers/p-n", &json!({"name": "m"}));
+    assert_eq!(told(&answer), Vec::<String>::new(), "of what this body names");
+}

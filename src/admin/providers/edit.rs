@@ -169,7 +169,7 @@ impl Edit {
         if own.is_empty() {
             return Ok(Secrets::Inherited);
         }
-        let sealed = self.vault.seal(id, &own.to_text()).map_err(|_| Refusal::Unkept)?;
+        let sealed = self.vault.seal(id, &own.to_text()).map_err(|_| Refusal::NoKey)?;
         Ok(Secrets::Open(own, sealed))
     }
 }

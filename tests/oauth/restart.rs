@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::process::Process;
+use crate::process::{Process, call};
 use crate::stage::{
     CLIENT_SECRET, FAR_AHEAD, LONG_AGO, Stage, chat, connection, eventually, hash, page, retries, token_state,
 };
@@ -26,6 +26,19 @@ fn a_restart_keeps_the_new_pair() {
     let stage = rotating("oauth-restart", "rt-a");
     let process = stage.site.start();
     assert_eq!(chat(&process).0, 200);
+    process.end();
+    goes_on(&stage, &stage.site.start(), "at-a.1");
+}
+
+#[test]
+fn a_connection_made_by_the_api_is_renewed_and_kept_like_others() {
+    let stage = Stage::new("oauth-api", &[]);
+    let process = stage.site.start();
+    let made = r#"{"id":"o-1","provider":"o","name":"mine","authType":"oauth","refreshToken":"rt-a"}"#;
+    let (status, _, body) = call(&process.address, "POST", "/api/providers", made);
+    assert_eq!(status, 201, "{body}");
+    assert_eq!(chat(&process).0, 200);
+    assert_eq!(stage.posts(), [200]);
     process.end();
     goes_on(&stage, &stage.site.start(), "at-a.1");
 }

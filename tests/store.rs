@@ -275,7 +275,7 @@ fn fc_125_whoever_comes_second_says_so_and_changes_nothing_on_disk() {
     }
     let listed: Vec<_> =
         fs::read_dir(site.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(listed.len(), 3, "config, log and store, nothing beside them: {listed:?}");
+    assert_eq!(listed.len(), 4, "config, log, store and its key, nothing beside them: {listed:?}");
     assert_eq!(ask(&process.address, "demo-b/steady").0, 200, "the first one serves on");
 }
 

@@ -80,7 +80,7 @@ pub(super) enum Missing {
     #[error("is empty")]
     Empty,
     /// It would be left out of the request without a word.
-    #[error("holds a line break or another control character, which no header can carry")]
+    #[error("holds a line break, a letter that is not ASCII or another character which no header can carry")]
     Control,
 }
 
@@ -107,7 +107,7 @@ impl Reference {
         };
         match text.trim() {
             "" => Err(Missing::Empty),
-            text if text.chars().any(char::is_control) => Err(Missing::Control),
+            text if !fits_header(text) => Err(Missing::Control),
             text => Ok(Secret::from(text)),
         }
     }
@@ -118,6 +118,11 @@ fn read(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     fs::File::open(path)?.take(LONGEST).read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// A header value that HTTP clients and servers agree on: visible ASCII and blanks.
+pub(super) fn fits_header(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
 fn is_variable_name(text: &str) -> bool {

@@ -14,7 +14,7 @@ use super::data;
 use super::finding::Problem;
 use super::headers;
 use super::kind::{Items, Kind, SIZE_UNITS, Shape, show_size};
-use super::secret::{Missing, Reference};
+use super::secret::{Missing, Reference, fits_header};
 
 /// A value that fits its kind; it is shown in canonical units, without secrets.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,7 +157,12 @@ pub(super) fn from_text(kind: &Kind, text: &str) -> Result<Value, Problem> {
         Kind::Secret if text.trim().chars().any(char::is_control) => {
             Err(Problem::new(Missing::Control.to_string(), kind.accepted()))
         }
-        Kind::Secret => Ok(Value::Secret(Reference::parse(text))),
+        Kind::Secret => match Reference::parse(text) {
+            Reference::Literal(secret) if !fits_header(secret.expose().trim()) => {
+                Err(Problem::new(Missing::Control.to_string(), kind.accepted()))
+            }
+            reference => Ok(Value::Secret(reference)),
+        },
         Kind::Headers => Ok(Value::Headers(Vec::new())),
         Kind::Counts(..) => Ok(Value::Counts(Vec::new())),
         Kind::Data(data) => data_from_text(kind, *data, text),

@@ -175,6 +175,15 @@ fn each_mistake_of_a_connection_is_found_at_its_line() {
         ),
         (
             &format!(
+                "{}[[connections]]\nid = \"c\"\nprovider = \"p\"\ncredential = \"sk-\u{e9}\"",
+                provider("# none")
+            ),
+            9,
+            "connections[].credential",
+            "which no header can carry",
+        ),
+        (
+            &format!(
                 "{}[[connections]]\nid = \"c\"\nprovider = \"p\"\ncredential = 12345678",
                 provider("# none")
             ),

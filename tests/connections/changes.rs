@@ -156,3 +156,28 @@ fn changes_at_the_same_time_all_land() {
         stage.sources().into_iter().map(|(id, _)| id).filter(|id| id.starts_with("p-same")).collect();
     assert_eq!(ids, ["p-same", "p-same-2", "p-same-3", "p-same-4"]);
 }
+
+/// Decision 3c for accounts with tokens: each of the two is part of the credential.
+#[test]
+fn another_access_token_or_refresh_token_is_another_credential() {
+    let site = crate::process::Site::new("connections-fingerprint", "1s");
+    let fingerprint = |tokens: &str| {
+        let text = format!(
+            "[[providers]]\nid = \"o\"\nauth = \"oauth\"\nformat = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n\
+             oauth = {{ token_url = \"http://127.0.0.1:1\", client_id = \"id\" }}\n\
+             [[connections]]\nid = \"c\"\nprovider = \"o\"\n{tokens}\n"
+        );
+        site.edit(|_| text);
+        let loaded = switchtower::settings::load(&site.path("config.toml"), &|_| None, &["priority"]);
+        let settings = loaded.unwrap_or_else(|findings| panic!("{findings:#?}")).settings;
+        switchtower::app::blueprint(&settings, "salt").connections["c"].fingerprint.clone()
+    };
+    let with = |access: &str, refresh: &str| {
+        fingerprint(&format!("access_token = \"{access}\"\nrefresh_token = \"{refresh}\""))
+    };
+    let first = with("a1", "r1");
+    assert_eq!(first, with("a1", "r1"));
+    assert_ne!(first, with("a2", "r1"));
+    assert_ne!(first, with("a1", "r2"));
+    assert_ne!(first, fingerprint("refresh_token = \"r1\""));
+}

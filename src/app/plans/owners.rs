@@ -135,9 +135,7 @@ fn numbers(
         shares_egress: shares_egress(provider.id.as_str()),
         usable: is_usable(provider, connection),
         max_concurrent: connection.max_concurrent,
-        fingerprint: credential_of(connection)
-            .map(|secret| fingerprint(secret.expose(), salt))
-            .unwrap_or_default(),
+        fingerprint: credential_of(connection).map(|text| fingerprint(&text, salt)).unwrap_or_default(),
     }
 }
 
@@ -150,10 +148,13 @@ pub(super) fn rate_limit_delay(settings: &Settings, connection: &settings::Conne
     resolve_delay(connection.rate_limit_delay_ms, ms(of_provider), ms(of_all))
 }
 
-/// What it was given to authenticate with. Tokens rotate; what they began with stays.
-fn credential_of(connection: &settings::Connection) -> Option<&settings::Secret> {
+/// All that it was given to authenticate with: another access token is another credential, too. Tokens
+/// rotate; what they began with stays.
+fn credential_of(connection: &settings::Connection) -> Option<String> {
     let refresh = connection.tokens.as_ref().and_then(|tokens| tokens.refresh.as_ref());
-    refresh.or(connection.credential.as_ref())
+    let given: Vec<&str> =
+        connection.credential.iter().chain(refresh).map(|secret| secret.expose()).collect();
+    (!given.is_empty()).then(|| given.join("\n"))
 }
 
 /// It has something to send, or a way to get it.

@@ -3,6 +3,7 @@
 
 use policy::account;
 use policy::strategy::STRATEGIES;
+use policy::verdict;
 use switchtower::demo::behaviours;
 use switchtower::http::errors::Code;
 use switchtower::settings::{REQUIRED, Row, table};
@@ -50,6 +51,16 @@ fn every_account_strategy_is_in_the_table_and_no_other() {
     let rows: String =
         account::STRATEGIES.iter().map(|row| format!("| `{}` | {} |\n", row.name, row.doc_short)).collect();
     assert_eq!(block("accounts"), format!("| name | asks accounts |\n|---|---|\n{rows}"));
+}
+
+#[test]
+fn every_row_of_the_verdicts_is_in_the_table_in_its_order() {
+    let rows: String = verdict::rows()
+        .map(|row| {
+            format!("| `{}` | {} | {} | {} |\n", row.id, row.title, cell(&row.when), cell(&row.outcome))
+        })
+        .collect();
+    assert_eq!(block("verdicts"), format!("| row | about | holds when | means |\n|---|---|---|---|\n{rows}"));
 }
 
 #[test]

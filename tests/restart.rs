@@ -6,7 +6,8 @@ mod process;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use process::{Site, actors, ask, call, eventually, open, order, read};
+use process::{Site, actor, actors, ask, call, eventually, open, order, read};
+use serde_json::Value;
 
 const STREAM: &str = r#"{"model":"demo-b/chunks-15x100","stream":true}"#;
 
@@ -86,6 +87,55 @@ fn fc_060_orders_and_rests_survive_a_restart() {
     let states = states.map(|actor| rows[actor]["state"].as_str().unwrap().to_owned());
     assert_eq!(states, ["cooling", "draining", "isolated", "observe"]);
     assert_eq!(rows["provider/claude-b"]["state"], "open");
+}
+
+/// Until when each of these is out of use, or since when for good.
+fn held(address: &str) -> [Value; 4] {
+    let of = |name: &str| actor(address, name);
+    [
+        of("connection/demo-a-1")["snapshot"]["cooldown"]["until"].clone(),
+        of("connection/claude-a-1")["snapshot"]["cooldown"]["until"].clone(),
+        of("connection/demo-b-1")["snapshot"]["cooldown"]["terminal"].clone(),
+        of("lockout/demo-a-2:family:status-404")["derived"]["expiresAt"].clone(),
+    ]
+}
+
+#[test]
+fn fc_060_what_failures_wrote_survives_a_kill_and_what_is_over_does_not() {
+    let site = Site::with("kill", "[resilience.connection_cooldown.apikey]\nbase_cooldown_ms = 600000\n");
+    let mut process = site.start();
+    let address = process.address.clone();
+    assert_eq!(ask(&address, "demo-a/status-404").0, 404);
+    assert_eq!(ask(&address, "demo-b/status-402").0, 502);
+    let limited = r#"{"model":"claude-a/status-429-retry-432000"}"#;
+    assert_eq!(call(&address, "POST", "/v1/messages", limited).0, 429);
+    order(&address, "connection/claude-b-1", r#"{"message":"cool","for":"1ms"}"#);
+    order(&address, "connection/demo-a-1", r#"{"message":"cool","for":"5days"}"#);
+    let before = held(&address);
+    assert!(before.iter().all(|value| !value.is_null()), "{before:?}");
+    send("-KILL", &process);
+    let _ = process.child.wait();
+    let process = site.start();
+    let address = process.address.as_str();
+    assert_eq!(held(address), before, "verbatim");
+    let names = ["demo-a-1", "demo-a-2", "claude-a-1", "claude-a-2", "demo-b-1", "claude-b-1"];
+    let states = || {
+        let rows = actors(address);
+        names.map(|name| rows[&format!("connection/{name}")]["state"].as_str().unwrap().to_owned())
+    };
+    let known = ["cooling", "ready", "cooling", "cooling", "credits_exhausted", "ready"];
+    assert_eq!(states(), known, "a rest that is over is none");
+    assert_eq!(ask(address, "demo-a/status-404").0, 429, "the model is barred on one, the other rests");
+    // A test of another model says nothing of these rests, but that the account is paid.
+    for name in names {
+        let path = format!("/api/providers/{name}/test");
+        let (status, _, report) = call(address, "POST", &path, r#"{"model":"steady"}"#);
+        assert!(status == 200 && report.contains("\"ok\":true"), "{name}: {status} {report}");
+    }
+    let known = ["cooling", "ready", "cooling", "cooling", "ready", "ready"];
+    assert_eq!(states(), known);
+    let after = held(address);
+    assert_eq!([&after[0], &after[1], &after[3]], [&before[0], &before[1], &before[3]]);
 }
 
 #[test]

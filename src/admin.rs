@@ -85,6 +85,8 @@ impl Admin {
     }
 }
 
+pub use providers::switch_off;
+
 /// Adds the management routes.
 pub fn routes(
     config: &mut web::ServiceConfig,
@@ -96,7 +98,10 @@ pub fn routes(
         .app_data(web::Data::from(admin))
         .app_data(web::Data::from(http))
         .app_data(worker)
-        .service(only("GET", "/api/monitoring/health", web::get().to(health::show)))
+        .service(
+            only("GET, DELETE", "/api/monitoring/health", web::get().to(health::show))
+                .route(web::delete().to(reset::forget)),
+        )
         .service(only("POST", "/api/resilience/reset", web::post().to(reset::reset)))
         .service(
             only("GET, PATCH", "/api/resilience", web::get().to(settings::resilience))

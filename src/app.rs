@@ -1,5 +1,6 @@
 //! Joins the rooms: start, reload, shutdown. No rule of its own lives here.
 
+mod banned;
 mod base;
 mod live;
 mod plans;

@@ -1,6 +1,8 @@
 //! `/api/providers` (contract 2, 4, 7, 8): connections that operators make, change and delete
 //! while the process runs, over real HTTP and with the real process.
 
+#[path = "connections/bans.rs"]
+mod bans;
 #[path = "connections/bodies.rs"]
 mod bodies;
 #[path = "connections/changes.rs"]

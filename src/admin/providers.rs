@@ -7,6 +7,7 @@ mod secrets;
 mod view;
 
 use actix_web::{HttpRequest, HttpResponse, web};
+use policy::ids::ConnectionId;
 use policy::time::Millis;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -99,6 +100,16 @@ async fn update(
     change(&admin, move |stored| edit.update(stored, &of, body, mode)).await?;
     tracing::info!(connection = %id, "an operator changed a connection");
     Ok(HttpResponse::Ok().json(answer(shown(&admin, &id).await?, &idle)))
+}
+
+/// Makes a connection inactive, as an operator would (core 3.7, P18).
+pub async fn switch_off(admin: &Admin, id: &ConnectionId) {
+    let (edit, of) = (Edit::new(admin), id.to_string());
+    let body = Map::from_iter([("isActive".to_owned(), Value::Bool(false))]);
+    match change(admin, move |stored| edit.update(stored, &of, body, Mode::Patch)).await {
+        Ok(_) => tracing::warn!(connection = %id, "it was banned and is switched off"),
+        Err(error) => tracing::error!(connection = %id, %error, "it was banned and cannot be switched off"),
+    }
 }
 
 /// What was changed, and which of its fields do nothing yet: nothing is ignored silently.

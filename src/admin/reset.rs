@@ -1,8 +1,10 @@
-//! `POST /api/resilience/reset`: closes breakers, all or one (core 1.7.7). Cooldowns and
+//! `POST /api/resilience/reset` and `DELETE /api/monitoring/health`: closes breakers, all or one (core 1.7.7). Cooldowns and
 //! lockouts are not touched.
 
+use std::sync::Arc;
+
 use ::actors::messages::Barrier;
-use ::actors::provider::Order;
+use ::actors::provider::{Order, ProviderShared};
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 
@@ -29,7 +31,20 @@ pub(super) async fn reset(
             return Err(Refusal::NotFound("provider".into(), wanted.clone()));
         }
     }
-    for shared in &providers {
+    let (count, message) = close(&admin, &providers).await;
+    Ok(HttpResponse::Ok().json(json!({"ok": true, "resetCount": count, "message": message})))
+}
+
+/// `DELETE /api/monitoring/health`: the same for all.
+pub(super) async fn forget(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
+    access::require(&request)?;
+    let (count, message) = close(&admin, &admin.owners.directory.providers()).await;
+    Ok(HttpResponse::Ok().json(json!({"success": true, "resetCount": count, "message": message})))
+}
+
+/// Closes their breakers; on disk when this returns.
+async fn close(admin: &Admin, providers: &[Arc<ProviderShared>]) -> (usize, String) {
+    for shared in providers {
         shared.mailbox.post(Order::Reset);
         let _ = shared.mailbox.ask(Barrier).await;
     }
@@ -37,6 +52,5 @@ pub(super) async fn reset(
     admin.flush().await;
     let count = providers.len();
     tracing::info!(count, "an operator reset breakers");
-    Ok(HttpResponse::Ok()
-        .json(json!({"ok": true, "resetCount": count, "message": format!("{count} breakers reset")})))
+    (count, format!("{count} breakers reset"))
 }

@@ -15,6 +15,9 @@ use actors::permit::Owners;
 use actors::router::Seed;
 use actors::watch::Living;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use policy::cooldown::TerminalState;
+use policy::ids::ConnectionId;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::ServeError;
 use super::live::Live;
@@ -62,6 +65,8 @@ pub(super) struct Base {
     pub(super) health: Arc<Health>,
     pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
     pub(super) gate: Arc<Gate>,
+    /// Connections that have just been banned.
+    pub(super) banned: UnboundedReceiver<ConnectionId>,
 }
 
 /// Where the configuration comes from, besides the file's text.
@@ -75,7 +80,7 @@ pub(super) struct Origins<'a> {
 
 impl Base {
     pub(super) fn new(settings: &Settings, salt: &str) -> Self {
-        let (links, metrics) = links(settings);
+        let (links, metrics, banned) = links(settings);
         let owners = Owners {
             directory: Arc::new(Directory::default()),
             router: links.router.clone(),
@@ -89,6 +94,7 @@ impl Base {
             health: Arc::new(Health::default()),
             store: Arc::new(ArcSwapOption::empty()),
             gate: Arc::new(Gate::default()),
+            banned,
         }
     }
 
@@ -193,11 +199,18 @@ impl Base {
     }
 }
 
-fn links(settings: &Settings) -> (Links, Arc<Metrics>) {
+fn links(settings: &Settings) -> (Links, Arc<Metrics>, UnboundedReceiver<ConnectionId>) {
+    let (tell, banned) = unbounded_channel();
     let metrics = Metrics::new();
     let counted = metrics.clone();
     let observer: Observer = Arc::new(move |owner, change| {
         if change.from != change.to {
+            if let Owner::Connection(connection) = owner
+                && change.to == TerminalState::Banned.as_str()
+            {
+                // Nobody listens any more when the process ends.
+                let _ = tell.send(connection.clone());
+            }
             // Clients choose the names of models: a label with one would grow without end.
             let id = match owner {
                 Owner::Lockout(connection, _) => connection.to_string(),
@@ -213,5 +226,5 @@ fn links(settings: &Settings) -> (Links, Arc<Metrics>) {
         observer,
         living: Living::new(),
     };
-    (links, metrics)
+    (links, metrics, banned)
 }

@@ -16,6 +16,7 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinHandle;
 
+use super::banned;
 use super::base::{Base, Origins, Shared};
 use super::live::{self, Live};
 use super::scripted;
@@ -109,7 +110,8 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     owners_up(&base.owners).await?;
     base.gate.open();
     tracing::info!(config = %config.display(), %address, "serving");
-    let Base { gate, owners, store, links, .. } = base;
+    let Base { gate, owners, store, links, banned, .. } = base;
+    actix_rt::spawn(banned::watch(shared.admin.clone(), banned));
     let live = shared.admin.live.clone();
     let sweep = actix_rt::spawn(tokens.clone().sweep(Dialler::new(shared.client)));
     let living = links.living;

@@ -8,7 +8,7 @@ use crate::ids::Class;
 use crate::time::Millis;
 use crate::verdict::{
     Case, CooldownRule, Detector, End, Failure, Level, LockRule, Reason, RuleId, RuleScope, Signal,
-    TerminalRule, Verdict, judge,
+    TerminalRule, Then, Verdict, judge,
 };
 
 use Reason::{AuthError, ModelCapacity, QuotaExhausted, RateLimitExceeded};
@@ -74,6 +74,7 @@ fn c1_c2_a_restated_quota_cools_the_connection_and_tells_the_client() {
             (Some("agentrouter-user-quota-exhausted"), RuleScope::Connection, true)
         );
         assert_eq!((failure.terminal, failure.lock), (None, None), "C1: not terminal");
+        assert_eq!(failure.then, Then::Next, "routing 7.3: a quota is not asked again in place");
         // Told to the client, never fed to the cooldown (rules 2.3.2).
         assert_eq!((failure.client_wait_ms, failure.hint), (Some(60_000), None), "C1");
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::Refusal;
 use crate::dice::Dice;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
+use crate::lockout::is_rule_of_a_model;
 use crate::plan::{Plan, Planned};
 use crate::time::Millis;
 use crate::verdict::{BreakerMark, Failure, Then};
@@ -236,7 +237,7 @@ impl Attempts {
     /// Routing 7.3, 7.5: what else of the plan this failure rules out or puts last.
     fn exhaust(&mut self, target: usize, failure: &Failure) {
         let failed = self.keys[target].clone();
-        let account = matches!(failure.status, 401..=403 | 408 | 500..=504 | 524);
+        let account = !is_of_a_model(failure) && matches!(failure.status, 401..=403 | 408 | 500..=504 | 524);
         let provider_level = matches!(failure.breaker, BreakerMark::Counts(_));
         // The provider does not serve the model, whichever account asks (core 3.2.6).
         let served_nowhere = failure.then == Then::NextProvider;
@@ -289,6 +290,11 @@ impl Key {
             pinned: target.pinned,
         }
     }
+}
+
+/// It bars one model on the account, so the account's other models are worth asking (rules 3.11.4).
+fn is_of_a_model(failure: &Failure) -> bool {
+    failure.lock.is_some() || is_rule_of_a_model(failure)
 }
 
 /// Up to a quarter longer, never shorter.

@@ -21,6 +21,7 @@ use crate::change::{Change, Exclusion, Refusal};
 use crate::time::{DAY, Millis, SECOND};
 
 pub use key::{LockKey, LockScope};
+pub(crate) use order::is_rule_of_a_model;
 pub use order::{LockCase, LockOrder, LockReason, is_recorded_only, lock_for};
 pub use settings::LockoutSettings;
 

@@ -5,7 +5,7 @@ use crate::dice::Scripted;
 use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
 use crate::plan::{Plan, Planned};
-use crate::verdict::{Case, End, Failure, Signal, Transport, Verdict, judge};
+use crate::verdict::{Case, End, Failure, RuleId, RuleMatch, RuleScope, Signal, Transport, Verdict, judge};
 
 /// Targets written as `provider@connection`, a `!` in front pins; the same provider in a row is one step.
 fn plan(combo: bool, targets: &[&str]) -> Plan {
@@ -82,9 +82,13 @@ impl Loop {
     }
 
     fn says(&mut self, text: &str) -> &mut Self {
+        self.fails_by(content(text))
+    }
+
+    fn fails_by(&mut self, failure: Failure) -> &mut Self {
         let Next::Try { target, .. } = self.next else { panic!("nothing to try: {:?}", self.next) };
         self.attempts.dispatch(target);
-        let failed = Failed { target, failure: content(text), answered: true };
+        let failed = Failed { target, failure, answered: true };
         self.next = self.attempts.failed(failed, false, &mut Scripted::default());
         self
     }
@@ -158,6 +162,25 @@ fn row_77_a_refused_account_leaves_its_sibling() {
     // The same account pinned again is not asked twice (routing 7.2 gate 4).
     let mut run = Loop::over(&plan(true, &["!a@1", "!a@1", "b@1"]));
     assert_eq!(run.fails(End::Status(401)).tries().0, 2);
+}
+
+/// Rules 3.11.4 (K7): what bars one model leaves the account's other models in the request.
+#[test]
+fn k7_a_refusal_of_one_model_leaves_its_account() {
+    let same_account = plan(true, &["!a@1", "!a@1", "b@1"]);
+    let refusal = failure_of(End::Status(403), None);
+    let scope = RuleScope::Model;
+    let ruled = RuleMatch { id: RuleId::Operator(0), scope, honoured: true };
+    let overloaded = failure_of(End::Status(529), None);
+    for (row, failure, next) in [
+        ("by status", refusal.clone(), 2),
+        ("by a rule of a model", Failure { rule: Some(ruled), ..refusal.clone() }, 1),
+        ("by a label", Failure { rule: Some(RuleMatch { honoured: false, ..ruled }), ..refusal }, 2),
+        ("overloaded, as 503", Failure { status: 503, ..overloaded }, 1),
+    ] {
+        let mut run = Loop::over(&same_account);
+        assert_eq!(run.fails_by(failure).tries().0, next, "{row}");
+    }
 }
 
 /// Decision 8: the content of a 400 is the client's affair.

@@ -175,7 +175,7 @@ fn is_stated_there(failure: &Failure, given: Option<Millis>) -> bool {
 }
 
 /// An honoured rule about one model (rules 3.10.9; C5, C6).
-fn is_rule_of_a_model(failure: &Failure) -> bool {
+pub(crate) fn is_rule_of_a_model(failure: &Failure) -> bool {
     failure.rule.is_some_and(|rule| rule.honoured && rule.scope == RuleScope::Model)
 }
 

@@ -162,8 +162,12 @@ pub fn seconds(wait_ms: Millis) -> u64 {
 
 /// The value of `Retry-After`.
 pub fn shown(wait_ms: Millis, cap_ms: Millis) -> String {
-    let wait_ms = if cap_ms > 0 { wait_ms.min(cap_ms) } else { wait_ms };
-    seconds(wait_ms).to_string()
+    seconds(capped(wait_ms, cap_ms)).to_string()
+}
+
+/// The wait that clients are told, ms; a cap of 0 is none.
+pub(super) fn capped(wait_ms: Millis, cap_ms: Millis) -> Millis {
+    if cap_ms > 0 { wait_ms.min(cap_ms) } else { wait_ms }
 }
 
 /// From a request's trouble to its error. `now`: for `reset_at`.

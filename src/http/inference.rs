@@ -11,10 +11,11 @@ use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use futures_util::FutureExt;
 use policy::catalogue::Dialect;
+use policy::time::Millis;
 
 use super::auth::Caller;
 use super::body::{Outbound, Unread, read};
-use super::errors::{Code, Problem, of_trouble, shown};
+use super::errors::{Code, Problem, capped, of_trouble, shown};
 use super::state::{Http, HttpSettings, Running};
 use crate::formats::body::{is_complete_json, peek};
 use crate::formats::redact;
@@ -181,7 +182,7 @@ fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running:
     }
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = HttpResponse::build(status);
-    pass_headers(&reply, &mut response);
+    pass_headers(&reply, settings.max_retry_after_ms, &mut response);
     if let Some(wait) = reply.retry_after_ms {
         response.insert_header((RETRY_AFTER, shown(wait, settings.max_retry_after_ms)));
     }
@@ -204,7 +205,8 @@ fn is_event_stream(reply: &Reply) -> bool {
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }
 
-fn pass_headers(reply: &Reply, response: &mut HttpResponseBuilder) {
+fn pass_headers(reply: &Reply, cap_ms: Millis, response: &mut HttpResponseBuilder) {
+    let failed = !(200..300).contains(&reply.status);
     for (name, value) in &reply.headers {
         let name = name.as_str();
         let returns =
@@ -212,7 +214,14 @@ fn pass_headers(reply: &Reply, response: &mut HttpResponseBuilder) {
         let name = match name {
             "x-request-id" => "x-upstream-request-id",
             // The wait of a failed answer is told by us, once it is understood (decisions 9b, 26b).
-            "retry-after" if !(200..300).contains(&reply.status) => continue,
+            "retry-after" if failed => continue,
+            // SDKs read these first: they may not say something else.
+            "retry-after-ms" | "x-ms-retry-after-ms" if failed => {
+                if let Some(wait) = reply.retry_after_ms {
+                    response.insert_header((name, capped(wait, cap_ms)));
+                }
+                continue;
+            }
             name if returns => name,
             _ => continue,
         };

@@ -212,6 +212,17 @@ fn passing_ends_the_rest_of_a_refused_credential() {
     world.ask("a/x").served_by("a");
 }
 
+#[test]
+fn what_the_upstream_said_is_told_without_the_credential() {
+    let world = Setup::new().provider("a", 1).start();
+    world.upstream("a").answers(says(401, &format!("bad key {}, sorry", credential("a-1"))));
+    let reply = check(&world, "a-1", r#"{"model":"x"}"#);
+    let report = reply.json();
+    assert_eq!((&report["ok"], &report["status"]), (&json!(false), &json!(401)), "{report}");
+    assert!(report["error"].as_str().unwrap().contains("sorry"), "{report}");
+    assert!(!reply.text().contains(&credential("a-1")), "{report}");
+}
+
 /// The slots are the requests' own: a test needs none and takes none.
 #[test]
 fn a_full_drained_or_resting_account_can_be_tested() {

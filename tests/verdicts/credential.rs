@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::process::{Process, Site, actor, actors, ask, eventually as soon, order};
 use super::{a_then_b, error_type, level, reset, rest, says, short_rests, state};
-use crate::support::{Answer, Gate, Setup, Upstream, World, eventually};
+use crate::support::{Answer, Gate, Setup, Upstream, World, credential, eventually};
 
 /// A provider `o` of accounts with a token that is good for long.
 fn oauth(upstream: &Upstream, base_ms: u64) -> World {
@@ -196,6 +196,44 @@ fn decision_3c_another_credential_ends_a_terminal_state_and_the_same_one_does_no
             actor(&process.address, "connection/one-1")["snapshot"]["cooldown"]["terminal"].clone();
         assert_eq!(kept, Value::Null);
         assert_eq!(ask(&process.address, "one/x").0, 200);
+    }
+}
+
+#[test]
+fn decision_3c_another_credential_by_patch_ends_a_terminal_state_and_another_field_does_not() {
+    for (terminal, answers) in ways_out() {
+        let world = Setup::new().section(&short_rests(20)).provider("a", 1).start();
+        for answer in answers {
+            eventually("it may be asked", || state(&world, "a-1") == "ready");
+            world.upstream("a").answers_first([answer]);
+            world.ask("a/x");
+        }
+        let patch = |body: Value| {
+            let reply = world.manage("PATCH", "/api/providers/a-1", &body);
+            assert_eq!(reply.status, 200, "{body}: {}", reply.text());
+        };
+        for same in [json!({"priority": 5}), json!({"apiKey": credential("a-1")})] {
+            patch(same.clone());
+            assert_eq!(state(&world, "a-1"), terminal, "{same}");
+        }
+        patch(json!({"apiKey": "rotated-0123456789"}));
+        assert_eq!((state(&world, "a-1").as_str(), level(&world, "a-1")), ("ready", 0), "{terminal}");
+        world.ask("a/x").served_by("a");
+        let sent = world.upstream("a").requests().pop().unwrap();
+        assert_eq!(sent.header("authorization"), Some("Bearer rotated-0123456789"));
+    }
+}
+
+#[test]
+fn decision_3c_another_credential_ends_an_auth_rest_and_no_other() {
+    for (status, ends) in [(401, true), (403, true), (429, false), (503, false)] {
+        let world = Setup::new().provider("a", 1).start();
+        world.upstream("a").answers_first([Answer::status(status)]);
+        world.ask("a/x");
+        assert_eq!(state(&world, "a-1"), "cooling", "{status}");
+        let reply = world.manage("PATCH", "/api/providers/a-1", &json!({"apiKey": "rotated-0123456789"}));
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        assert_eq!(state(&world, "a-1") == "ready", ends, "{status}");
     }
 }
 

@@ -81,6 +81,30 @@ fn rules_4_3_only_a_429_of_a_listed_provider_rests_siblings() {
     assert_eq!([state(&world, "other-1"), state(&world, "other-2")], ["cooling", "ready"]);
 }
 
+/// E5: what never rests does not make others rest.
+#[test]
+fn rules_4_3_an_account_that_never_rests_takes_no_sibling_along() {
+    let never = "provider_specific = { disable_cooling = true }";
+    let world = Setup::new()
+        .provider("opencode", 2)
+        .section("[[connections]]\nid = \"opencode-0\"\nprovider = \"opencode\"\ncredential = \"zero\"\npriority = 0")
+        .section(never)
+        .start();
+    for connection in ["opencode-0", "opencode-1"] {
+        world.ask("opencode/x").served_by("opencode");
+        world.order("connection", connection, json!({"message": "drain"}));
+    }
+    world.ask("opencode/x").served_by("opencode");
+    for connection in ["opencode-0", "opencode-1"] {
+        world.order("connection", connection, json!({"message": "undrain"}));
+    }
+    world.upstream("opencode").answers_first([says(429, "monthly usage limit reached")]);
+    world.ask("opencode/x").served_by("opencode");
+    for connection in ["opencode-0", "opencode-1", "opencode-2"] {
+        assert_eq!(state(&world, connection), "ready", "{connection}");
+    }
+}
+
 /// The address is not known before the first request has left.
 #[test]
 fn rules_4_7_a_sibling_that_was_never_seen_is_left_alone() {

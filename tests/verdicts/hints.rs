@@ -127,6 +127,35 @@ fn fc_075_fractions_in_googles_waits_are_read() {
     each(&rows, |body| (String::new(), body.to_owned()));
 }
 
+/// SDKs read the wait in milliseconds first, so it may not say something else (decisions 9b, 26b).
+#[test]
+fn decision_26b_the_wait_in_milliseconds_is_the_one_that_is_told_in_seconds() {
+    for name in ["retry-after-ms", "x-ms-retry-after-ms"] {
+        let limited = |wait: u64| told(429, &format!("{name}: {wait}\r\n"), "{}");
+        let capped = Setup::new().server("max_retry_after = \"5s\"").provider("a", 1).start();
+        capped.upstream("a").answers(limited(600_000));
+        let reply = capped.ask("a/x");
+        assert_eq!(
+            (reply.header("retry-after"), reply.header(name)),
+            (Some("5"), Some("5000")),
+            "the cap holds"
+        );
+        // Of two accounts the one that comes back first counts.
+        let world = Setup::new().provider("a", 2).start();
+        world.upstream("a").answers_first([limited(1_500), limited(600_000)]);
+        let reply = world.ask("a/x");
+        assert_eq!(
+            (reply.status, reply.header("retry-after"), reply.header(name)),
+            (429, Some("2"), Some("1500"))
+        );
+        // What says nothing usable is not handed on.
+        let world = Setup::new().provider("a", 1).start();
+        world.upstream("a").answers(told(429, &format!("{name}: soon\r\n"), "{}"));
+        let reply = world.ask("a/x");
+        assert_eq!((reply.header("retry-after"), reply.header(name)), (None, None));
+    }
+}
+
 #[test]
 fn fc_021_googles_wait_rests_one_model_for_its_seconds_and_not_till_midnight() {
     for (body, headers, length) in [

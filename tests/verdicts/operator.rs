@@ -139,6 +139,31 @@ fn c17_c18_a_default_is_at_least_so_long_and_yields_to_a_longer_wait() {
 }
 
 #[test]
+fn c19_with_hints_off_a_stated_wait_lengthens_nothing() {
+    let world = acme();
+    let off = json!({"connectionCooldown": {"apikey": {"useUpstreamRetryHints": false}}});
+    assert_eq!(world.manage("PATCH", "/api/resilience", &off).status, 200);
+    assert_eq!(costs(&world, told(429, "retry-after: 900\r\n", "{}")).0, 3_000);
+    patch(&world, default(json!({"cooldownMs": 300_000})));
+    assert_eq!(costs(&world, told(429, "retry-after: 900\r\n", "{}")).0, 300_000, "C19");
+}
+
+/// Rules 3.10.8: only a quota of the account rests the account of a gateway.
+#[test]
+fn c30_a_limit_of_a_gateways_account_bars_the_model() {
+    let world = Setup::new().provider_with("acme", 1, "format = \"openai\"\nper_model_quota = true").start();
+    patch(&world, rules(json!([{"status": 429, "scope": "connection", "reason": "rate_limit_exceeded"}])));
+    world.upstream("acme").answers_first([Answer::status(429)]);
+    world.ask("acme/x");
+    assert_eq!((state(&world, "acme-1").as_str(), locks(&world).len()), ("ready", 1));
+    world.ask("acme/y").served_by("acme");
+    patch(&world, rules(json!([{"status": 429, "scope": "connection"}])));
+    world.upstream("acme").answers_first([Answer::status(429)]);
+    world.ask("acme/y");
+    assert_eq!(state(&world, "acme-1"), "cooling", "a quota, as without a reason (3.6.0)");
+}
+
+#[test]
 fn c21_c22_a_rule_shortens_nothing_and_overwrites_no_terminal_state() {
     let world = acme();
     patch(&world, rules(json!([{"status": 429, "cooldownMs": 60_000}])));

@@ -75,10 +75,19 @@ fn out_of_credit() -> [(&'static str, Answer, &'static str); 5] {
 
 #[test]
 fn fc_023_out_of_credit_in_five_forms_costs_one_attempt_and_is_seen_and_cleared() {
-    for (row, answer, expected) in out_of_credit() {
+    for (stream, (row, answer, expected)) in
+        [false, true].into_iter().flat_map(|stream| out_of_credit().map(|row| (stream, row)))
+    {
         let world = a_then_b();
         world.upstream("a").answers(answer);
-        world.ask("m").served_by("b");
+        let reply = match stream {
+            true => {
+                world.upstream("b").answers_first([Answer::good_stream("b")]);
+                world.ask_streamed("m")
+            }
+            false => world.ask("m"),
+        };
+        reply.served_by("b");
         assert_eq!(world.upstream("a").asked(), 1, "{row}");
         assert_eq!(state(&world, "a-1"), expected, "{row}");
         assert_eq!(error_type(&world, "a-1"), "quota_exhausted", "{row}");
@@ -172,6 +181,33 @@ fn fc_078_what_the_whole_account_says_rests_the_whole_account() {
         assert_eq!((rest(&world, "a-1"), locks(&world)), (9_000_000, vec![]), "{per_model}");
         world.ask("a/m2").served_by("a");
         assert_eq!((asked(&world, "a-1"), asked(&world, "a-2")), (1, 2), "it goes straight to the other one");
+    }
+}
+
+#[test]
+fn f16_behind_a_gateway_one_vendors_credit_bars_one_model() {
+    let world = Setup::new().provider_with("a", 1, "format = \"openai\"\nper_model_quota = true").start();
+    world.upstream("a").answers_first([says(402, "")]);
+    world.ask("a/m1").is_error(502, "upstream_credits_exhausted");
+    only_lock(&world, "a-1/m1/family/credits", 3_000);
+    assert_eq!(state(&world, "a-1"), "ready");
+    world.ask("a/m2").served_by("a");
+}
+
+/// Core 3.2.1, F23: the account is healthy, the next one is asked at once.
+#[test]
+fn e29_f23_a_busy_account_rests_a_second_and_climbs_no_step() {
+    for per_model in [false, true] {
+        let keys = format!("format = \"openai\"\nper_model_quota = {per_model}");
+        let world = Setup::new().provider_with("a", 2, &keys).start();
+        for text in ["too many concurrent requests", "当前并发数过高"] {
+            world.upstream("a").answers_first([says(429, text)]);
+            world.ask("a/x").served_by("a");
+            assert_eq!((rest(&world, "a-1"), level(&world, "a-1")), (1_000, 0), "{text}");
+            assert_eq!(error_type(&world, "a-1"), "concurrency_limited", "{text}");
+            assert_eq!((locks(&world), world.failures("a")), (vec![], 0), "{text}");
+            reset(&world, "a-1");
+        }
     }
 }
 

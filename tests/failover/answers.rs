@@ -198,9 +198,11 @@ fn a_combo_that_skips_all_its_targets_says_which_and_why() {
     let reply = world.ask("m");
     reply.is_error(429, "ALL_TARGETS_SKIPPED");
     about_a_minute(&reply);
+    let until = [("provider", "a", "openUntil"), ("connection", "b-1", "rateLimitedUntil")]
+        .map(|(kind, id, field)| world.derived(kind, id)[field].clone());
     let excluded = json!([
-        {"provider": "a", "model": "x", "reason": "circuit_open"},
-        {"provider": "b", "model": "x", "reason": "connection_cooldown"},
+        {"provider": "a", "model": "x", "reason": "circuit_open", "until": until[0]},
+        {"provider": "b", "model": "x", "reason": "connection_cooldown", "until": until[1]},
     ]);
     assert_eq!(reply.json()["diagnostics"]["excluded"], excluded);
     let header = "a/x:circuit_open,b/x:connection_cooldown";

@@ -2,7 +2,7 @@
 //! the first row of a provider that matches wins.
 
 use super::find::Seen;
-use crate::hint;
+use crate::hint::{self, Hint};
 use crate::time::{HOUR, MINUTE, Millis};
 use crate::verdict::{Reason, RuleScope};
 
@@ -173,7 +173,7 @@ impl BuiltIn {
         met.then_some(match self.cooldown {
             Wait::Usual => None,
             Wait::Ms(ms) => Some(ms),
-            Wait::Counted => counted,
+            Wait::Counted => counted.map(|ms| ms.min(Hint::MAX_MS)),
         })
     }
 }

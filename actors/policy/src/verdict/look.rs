@@ -77,9 +77,10 @@ impl<'a> Look<'a> {
         self.hint.filter(|_| self.case.use_hints).map(|hint| hint.wait_ms)
     }
 
-    /// The wait that the text itself names, ms (core D13).
+    /// The wait that the text itself names, ms, clamped like every stated one (core D13).
     pub(super) fn reset_in_text(&self) -> Option<Millis> {
-        hint::reset_of(&self.signal.text, self.case.now)
+        let named = hint::reset_of(&self.signal.text, self.case.now);
+        named.map(|ms| ms.clamp(Hint::MIN_MS, Hint::MAX_MS))
     }
 
     /// How long until daily quotas come back, ms: midnight UTC unless configured (core 3.2.3).

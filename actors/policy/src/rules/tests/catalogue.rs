@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::super::RuleBook;
 use super::super::catalogue::BUILT_IN;
 use super::super::find::Seen;
-use crate::time::Millis;
+use crate::time::{DAY, Millis};
 use crate::verdict::{Reason, RuleScope};
 
 use Reason::{AuthError, ModelCapacity, QuotaExhausted};
@@ -135,6 +135,14 @@ fn every_row_matches_what_it_is_for() {
     }
     let matched: BTreeSet<&str> = ROWS.iter().filter_map(|(.., want)| want.map(|(id, ..)| id)).collect();
     assert_eq!(matched.len(), BUILT_IN.len(), "a row without a test");
+}
+
+/// Decision 3: a countdown is a stated wait, so it is clamped like one.
+#[test]
+fn a_countdown_is_at_most_30_days() {
+    let wait = |text| found("opencode", 429, &[], text).and_then(|(.., wait)| wait);
+    assert_eq!(wait("monthly usage limit reached. resets in 30 days"), Some(30 * DAY));
+    assert_eq!(wait("monthly usage limit reached. resets in 400 days"), Some(30 * DAY));
 }
 
 #[test]

@@ -341,6 +341,8 @@ fn windows_and_stated_waits() {
         ("weekly limit reached", "7200", stated(2 * HOUR)),
         ("weekly limit reached", "5", usual(DAY)),
         ("weekly limit reached, resets in 3 days", "5", stated(3 * DAY)),
+        // Decision 3: a stated wait is clamped, never thrown away (FC-072).
+        ("weekly limit reached, resets in 400 days", "5", stated(30 * DAY)),
         ("session limit reached", "3600", stated(HOUR)),
         ("session limit reached", "5", usual(5 * HOUR)),
         ("usage limit reached", "5", stated(5_000)),

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use policy::time::{DAY, MINUTE, Millis};
+use policy::rules::{LONGEST_MATCH, LONGEST_MS, MOST_RULES, REASONS, SHORTEST_DEFAULT_MS};
+use policy::time::Millis;
 use policy::verdict::Reason;
 use serde_json::{Map, Value as Json, json};
 use toml::de::DeValue;
@@ -13,22 +14,7 @@ use toml::de::DeValue;
 use super::finding::Problem;
 use super::kind::{Data, Shape};
 
-/// Rules over all providers.
-const MOST_RULES: usize = 50;
-/// The longest declared cooldown.
-const LONGEST: Millis = 30 * DAY;
-/// The shortest cooldown of a default.
-const SHORTEST_DEFAULT: Millis = MINUTE;
 const SCOPES: [&str; 3] = ["model", "provider", "connection"];
-const REASONS: [Reason; 7] = [
-    Reason::QuotaExhausted,
-    Reason::RateLimitExceeded,
-    Reason::ModelCapacity,
-    Reason::ServerError,
-    Reason::AuthError,
-    Reason::NotFound,
-    Reason::Unknown,
-];
 
 /// What an operator says that an error means (rules 3.6.0).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,8 +173,8 @@ fn default(provider: &str, json: &Json, faults: &mut Vec<Fault>) -> Json {
 }
 
 fn cooldown_bounds(is_rule: bool) -> String {
-    let low = if is_rule { 1 } else { SHORTEST_DEFAULT };
-    format!("a whole number of milliseconds from {low} to {LONGEST}")
+    let low = if is_rule { 1 } else { SHORTEST_DEFAULT_MS };
+    format!("a whole number of milliseconds from {low} to {LONGEST_MS}")
 }
 
 /// One rule or default: every field is checked, null reads as absent.
@@ -224,14 +210,17 @@ fn field(name: &str, value: &Json, is_rule: bool) -> Result<Json, String> {
             whole(100, 599).map(Json::from).ok_or_else(|| "a status code from 100 to 599".into())
         }
         "match" if is_rule => {
-            let text = value.as_str().map(str::trim).filter(|text| (1..=500).contains(&text.chars().count()));
-            text.map(Json::from).ok_or_else(|| "a text of 1 to 500 characters".into())
+            let text = value
+                .as_str()
+                .map(str::trim)
+                .filter(|text| (1..=LONGEST_MATCH).contains(&text.chars().count()));
+            text.map(Json::from).ok_or_else(|| format!("a text of 1 to {LONGEST_MATCH} characters"))
         }
         "scope" => one_of(value, &SCOPES),
         "reason" => one_of(value, &REASONS.map(|reason| reason.as_str())),
         "cooldownMs" => {
-            let low = if is_rule { 1 } else { SHORTEST_DEFAULT };
-            whole(low, LONGEST).map(Json::from).ok_or_else(|| cooldown_bounds(is_rule))
+            let low = if is_rule { 1 } else { SHORTEST_DEFAULT_MS };
+            whole(low, LONGEST_MS).map(Json::from).ok_or_else(|| cooldown_bounds(is_rule))
         }
         _ => Err(String::new()),
     }
@@ -273,7 +262,7 @@ pub(super) fn error_rules(json: &Json) -> BTreeMap<String, Vec<ErrorRule>> {
 pub(super) fn error_defaults(json: &Json) -> BTreeMap<String, ErrorDefault> {
     let entries = json.as_object().into_iter().flatten();
     let default = |default: &Json| ErrorDefault {
-        cooldown_ms: default["cooldownMs"].as_u64().unwrap_or(SHORTEST_DEFAULT),
+        cooldown_ms: default["cooldownMs"].as_u64().unwrap_or(SHORTEST_DEFAULT_MS),
         scope: scope(default),
         reason: reason(default),
     };

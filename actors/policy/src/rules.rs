@@ -14,6 +14,9 @@ mod restate;
 #[cfg(test)]
 mod tests;
 
-pub use book::{ErrorDefault, ErrorRule, MOST_RULES, RuleBook, RuleFault};
+pub use book::{
+    ErrorDefault, ErrorRule, LONGEST_MATCH, LONGEST_MS, MOST_RULES, REASONS, RuleBook, RuleFault,
+    SHORTEST_DEFAULT_MS,
+};
 pub(crate) use find::{Found, Seen};
 pub use restate::{Restated, restate};

@@ -152,8 +152,9 @@ fn order(failure: &Failure, case: &LockCase<'_>, settings: &LockoutSettings, by_
         _ => None,
     };
     let given = rule.and_then(|rule| rule.exact_ms).or(declared);
-    // A given length yields only to a longer stated one (decision 2); what a rule declares, to none.
-    let obeys = case.use_hints && !is_rule;
+    // A given length yields only to a longer stated one (decision 2); what a rule declares, to none
+    // (rules 3.6.4, 3.6.5).
+    let obeys = case.use_hints && !(is_rule && given.is_some());
     let stated = failure.hint.filter(|hint| obeys && hint.wait_ms > given.unwrap_or(shortest));
     LockOrder {
         reason: LockReason::of(failure),

@@ -12,15 +12,15 @@ use crate::verdict::{Reason, RuleScope};
 /// Rules of all providers together (rules 3.6.2).
 pub const MOST_RULES: usize = 50;
 /// Longest cooldown of a rule or a default, ms.
-const LONGEST_MS: Millis = 30 * DAY;
+pub const LONGEST_MS: Millis = 30 * DAY;
 /// Shortest cooldown of a default, ms (rules 3.6.7).
-const SHORTEST_DEFAULT_MS: Millis = MINUTE;
+pub const SHORTEST_DEFAULT_MS: Millis = MINUTE;
 /// Characters of a rule's text (rules 3.6.3).
-const LONGEST_MATCH: usize = 500;
+pub const LONGEST_MATCH: usize = 500;
 /// Characters of a ban signal (core 3.9.6).
 const LONGEST_SIGNAL: usize = 200;
 /// What an operator may say; the other reasons belong to mechanisms of our own.
-const REASONS: [Reason; 6] = [
+pub const REASONS: [Reason; 6] = [
     Reason::AuthError,
     Reason::QuotaExhausted,
     Reason::RateLimitExceeded,

@@ -114,6 +114,9 @@ fn c5_c6_a_rule_about_a_model_locks_it_for_the_declared_time() {
         Failure { hint: failure(End::Status(429), Some((900_000, HintSource::Header))).hint, ..unpaid };
     let (_, order) = claim(&hinted, &gateway()).expect("5.3.8");
     assert_eq!((order.exact_ms, order.authoritative), (Some(60_000), false), "declared is exact");
+    let without = Failure { cooldown: CooldownRule::Scaled, ..hinted };
+    let (_, order) = claim(&without, &gateway()).expect("rules 3.6.5");
+    assert_eq!((order.exact_ms, order.authoritative), (Some(900_000), true), "3.6.5: the hint, if none is");
     let label = Failure { rule: denied_label(), ..mild(403) };
     assert_eq!(claim(&label, &LockoutSettings::for_class(Class::Apikey)), None, "a label locks nothing");
 }

@@ -70,6 +70,7 @@ fn g1_g2_g9_a_stored_value_beats_a_variable_which_beats_the_built_in() {
         (now["providerCooldown"]["enabled"].clone(), now["requestQueue"]["maxWaitMs"].clone())
     };
     assert_eq!(read(), (json!(true), json!(5_000)), "G1");
+    assert_eq!(get(&process, RESILIENCE)["providerQuotaOverrides"], json!({}), "none is a table too");
     let body = json!({"providerCooldown": {"enabled": false}, "requestQueue": {"maxWaitMs": 20_000}});
     patch(&process, RESILIENCE, body);
     assert_eq!(read(), (json!(false), json!(20_000)), "G2, G9");

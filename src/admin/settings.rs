@@ -69,7 +69,13 @@ fn shown(live: &Live, section: Section) -> Value {
     let current = live.current();
     let mut sections = tree(&current.effective, section.name());
     match section {
-        Section::Resilience => sections["legacy"] = legacy(&sections),
+        Section::Resilience => {
+            sections["legacy"] = legacy(&sections);
+            // A table of names that has none is there all the same.
+            if sections["providerQuotaOverrides"].is_null() {
+                sections["providerQuotaOverrides"] = json!({});
+            }
+        }
         // Lockouts can be read and set from both sides (core 5.2.2).
         Section::Settings => {
             sections["modelLockout"] =

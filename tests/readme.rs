@@ -50,7 +50,7 @@ fn every_strategy_is_in_the_table_and_no_other() {
 fn every_account_strategy_is_in_the_table_and_no_other() {
     let rows: String =
         account::STRATEGIES.iter().map(|row| format!("| `{}` | {} |\n", row.name, row.doc_short)).collect();
-    assert_eq!(block("accounts"), format!("| name | asks accounts |\n|---|---|\n{rows}"));
+    assert_block("accounts", &format!("| name | asks accounts |\n|---|---|\n{rows}"));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn every_row_of_the_verdicts_is_in_the_table_in_its_order() {
             format!("| `{}` | {} | {} | {} |\n", row.id, row.title, cell(&row.when), cell(&row.outcome))
         })
         .collect();
-    assert_eq!(block("verdicts"), format!("| row | about | holds when | means |\n|---|---|---|---|\n{rows}"));
+    assert_block("verdicts", &format!("| row | about | holds when | means |\n|---|---|---|---|\n{rows}"));
 }
 
 #[test]

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use crate::time::{DAY, Millis, SECOND};
 
 pub use headers::{HEADERS, from_headers, is_read};
-#[allow(unused_imports, reason = "for the text rules of the verdict")]
 pub(crate) use text::{countdown, reset_of};
 
 /// A stated wait.

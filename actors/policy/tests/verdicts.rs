@@ -1,6 +1,6 @@
 //! What must hold of every verdict: random statuses, headers and texts, made of the words that
 //! the lists know and of what stands in no list. `PROPTEST_CASES=1000000 cargo test --release
-//! -p policy --test verdicts` runs the million of issue 3.
+//! -p policy --test verdicts` runs a million of them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

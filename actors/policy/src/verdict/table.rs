@@ -176,7 +176,7 @@ pub fn rows() -> impl Iterator<Item = RowDoc> {
         id: row.id.as_str(),
         title: row.title,
         when: row.when.describe(),
-        outcome: describe(&row.means),
+        outcome: describe(row),
     })
 }
 
@@ -215,11 +215,11 @@ impl When {
             parts.push(ranges.iter().map(shown).collect::<Vec<_>>().join(", "));
         }
         if !self.says.is_empty() {
-            let lists = self.says.iter().map(|list| format!("{} ({})", list.about, list.id));
-            parts.push(format!("text says: {}", lists.collect::<Vec<_>>().join(" or ")));
+            let lists: Vec<&str> = self.says.iter().map(|list| list.about).collect();
+            parts.push(format!("text says: {}", lists.join(" or ")));
         }
         if self.trusted {
-            parts.push("quota words trusted".into());
+            parts.push("no 429, unless of OAuth or naming a quota".into());
         }
         parts.extend(self.also.map(|(words, _)| words.to_owned()));
         if parts.is_empty() { "anything else".into() } else { parts.join("; ") }
@@ -235,21 +235,31 @@ fn span(ms: Millis) -> String {
     }
 }
 
-fn describe(means: &Failure) -> String {
+fn describe(row: &Row) -> String {
+    let means = &row.means;
     let mut out = means.reason.as_str().to_owned();
     let terminal = means.terminal.map(|terminal| match terminal {
         TerminalRule::Banned => "banned",
-        TerminalRule::CreditsExhausted => "out of credit",
+        TerminalRule::CreditsExhausted => "out of credit (a gateway's model is locked instead)",
         TerminalRule::ExpiredIfConfirmed => "expired when confirmed",
         TerminalRule::Expired => "expired",
     });
+    // What ends an account needs no rest.
+    let ends = matches!(means.terminal, Some(TerminalRule::Banned | TerminalRule::CreditsExhausted));
     let cooldown = match means.cooldown {
+        _ if ends => None,
         CooldownRule::Nothing | CooldownRule::Record | CooldownRule::Stall => None,
-        CooldownRule::Scaled => Some("backoff".to_owned()),
-        CooldownRule::Base => Some("base of the class".to_owned()),
-        CooldownRule::Exact { ms, .. } => Some(span(ms)),
-        CooldownRule::Rejected => Some("5, 15, 45, 60 min".to_owned()),
-        CooldownRule::Ladder => Some("ladder".to_owned()),
+        CooldownRule::Scaled => Some("rests, doubling".to_owned()),
+        CooldownRule::Base => Some("rests the first step".to_owned()),
+        CooldownRule::Exact { .. } if matches!(row.id, Detector::DailyQuota | Detector::GoogleDaily) => {
+            Some("rests until the daily reset".to_owned())
+        }
+        CooldownRule::Exact { ms, .. } if row.weigh.is_some() => {
+            Some(format!("rests {} or as stated", span(ms)))
+        }
+        CooldownRule::Exact { ms, .. } => Some(format!("rests {}", span(ms))),
+        CooldownRule::Rejected => Some("rests 5, 15, 45, 60 min".to_owned()),
+        CooldownRule::Ladder => Some("rests, doubling up to 2 min".to_owned()),
     };
     let lock = means.lock.map(|lock| match lock.exact_ms {
         Some(ms) => format!("locks the model for {}", span(ms)),

@@ -75,7 +75,8 @@ fn guard_2_its_quota_is_not_the_end_of_its_credit() {
 fn guard_3_its_words_mean_this_for_it_alone() {
     all(|gateway, status, text, failure| {
         let at = format!("{} {status} {text}", gateway.provider);
-        assert!(failure.rule.is_some(), "its rule sees the full text: {at}");
+        let rule = failure.rule.unwrap_or_else(|| panic!("its rule sees the full text: {at}"));
+        assert!(rule.honoured, "the scope of its rule is acted on: {at}");
         let other = judged("acme", status, text, Class::Apikey);
         assert_eq!((other.rule, other.restated_from, other.status), (None, None, status), "{at}");
         assert_ne!(other.reason, Reason::QuotaExhausted, "{at}");

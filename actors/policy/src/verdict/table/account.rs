@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Row] = &[
         id: Detector::ResponseBinding,
         title: "the request names another account's response",
         when: When {
-            also: Some(("code invalid_previous_response_binding, or 409 with the text of D2", |look| {
+            also: Some(("code invalid_previous_response_binding, or a 409 that says so", |look| {
                 look.words.has_code(&["invalid_previous_response_binding"])
                     || look.status == 409 && look.says(&RESPONSE_BINDING)
             })),
@@ -102,7 +102,7 @@ pub(super) const ROWS: &[Row] = &[
         id: Detector::BanText,
         title: "the account is disabled",
         when: When {
-            also: Some(("text of S1 or an operator's ban signal", |look| {
+            also: Some(("text says: the account is disabled; or an operator's ban signal", |look| {
                 look.says(&BAN) || look.says_signal()
             })),
             ..ALWAYS

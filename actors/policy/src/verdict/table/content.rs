@@ -70,7 +70,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "a rule whose scope is acted on",
         when: When {
             statuses: Some(FORBIDDEN),
-            also: Some(("not blank; a rule of agentrouter or an operator matches", |look| !look.is_blank())),
+            also: Some(("not blank; such a rule matches", |look| !look.is_blank())),
             ..ALWAYS
         },
         means: reachable(Reason::AuthError, CooldownRule::Scaled, Then::Next),
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "a quota text on a 403",
         when: When {
             statuses: Some(FORBIDDEN),
-            also: Some(("the text speaks of a quota (3.2.4)", |look| look.is_quota_class())),
+            also: Some(("the text speaks of a quota", |look| look.is_quota_class())),
             ..ALWAYS
         },
         means: reachable(
@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Row] = &[
         when: When {
             statuses: Some(WORDED),
             also: Some((
-                "code model_not_found, or a text of 3.2.6 that is not about the credential",
+                "code model_not_found, or a text that says so and is not about the credential",
                 |look| {
                     look.words.has_code(&["model_not_found", "deployment_not_found"])
                         || look.says(&MODEL_UNKNOWN) && speaks_of_model(look)
@@ -184,7 +184,7 @@ pub(super) const ROWS: &[Row] = &[
         when: When {
             statuses: Some(WORDED),
             also: Some((
-                "type not_found_error, or a text of 3.2.5 that is not about the credential",
+                "type not_found_error, or a text that says so and is not about the credential",
                 |look| {
                     look.words.has_code(&["not_found_error"])
                         || look.says(&MODEL_ACCESS) && speaks_of_model(look)

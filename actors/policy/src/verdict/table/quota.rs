@@ -120,7 +120,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "the limit of a subscription",
         when: When {
             trusted: true,
-            also: Some(("text of S8; of S8c for the provider claude", |look| {
+            also: Some(("text says: the usage limit is reached", |look| {
                 look.says(&SUBSCRIPTION) || look.provider_is("claude") && look.says(&CLAUDE_LIMIT)
             })),
             ..ALWAYS
@@ -153,7 +153,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "a quota with a stated wait",
         when: When {
             trusted: true,
-            also: Some(("a wait is stated and the text speaks of a quota (3.2.4)", |look| {
+            also: Some(("a wait is stated and the text speaks of a quota", |look| {
                 look.hint.is_some() && look.is_quota_class()
             })),
             ..ALWAYS
@@ -168,7 +168,7 @@ pub(super) const ROWS: &[Row] = &[
         when: When {
             statuses: Some(&[(429, 429)]),
             says: &[&CONCURRENCY],
-            also: Some(("no quota text (Q1)", |look| !look.quota)),
+            also: Some(("no quota text", |look| !look.quota)),
             ..ALWAYS
         },
         means: Failure {

@@ -31,12 +31,15 @@ fn every_row_can_be_read_by_people() {
     let row = rows().find(|row| row.id == "credits").unwrap();
     assert_eq!(
         row.when,
-        "text says: out of credit (S2) or Google asks for billing (S2g); quota words trusted"
+        "text says: out of credit or Google asks for billing; no 429, unless of OAuth or naming a quota"
     );
-    assert_eq!(row.outcome, "quota_exhausted; out of credit; 2 min; next target");
+    assert_eq!(
+        row.outcome,
+        "quota_exhausted; out of credit (a gateway's model is locked instead); next target"
+    );
     let row = rows().find(|row| row.id == "trip").unwrap();
     assert_eq!(row.when, "408, 500, 502–504");
-    assert_eq!(row.outcome, "server_error; backoff; next target, or again");
+    assert_eq!(row.outcome, "server_error; rests, doubling; next target, or again");
     let row = rows().find(|row| row.id == "overloaded").unwrap();
     assert_eq!(row.outcome, "model_capacity; locks the model for 10 s; next target, or once more");
 }

@@ -52,5 +52,6 @@ async fn close(admin: &Admin, providers: &[Arc<ProviderShared>]) -> (usize, Stri
     admin.flush().await;
     let count = providers.len();
     tracing::info!(count, "an operator reset breakers");
-    (count, format!("{count} breakers reset"))
+    let breakers = if count == 1 { "breaker" } else { "breakers" };
+    (count, format!("{count} {breakers} reset"))
 }

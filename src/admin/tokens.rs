@@ -23,7 +23,8 @@ fn one(view: &TokenView, now: Millis) -> Value {
     let times = &view.times;
     json!({
         "provider": view.provider, "state": state(times, now), "failures": times.failures,
-        "receivedAt": views::instant(times.received_at), "expiresAt": views::instant(times.expires_at),
+        "receivedAt": views::instant(times.received_at), // A token that never was has no end.
+        "expiresAt": views::instant(times.expires_at.filter(|at| *at > 0)),
         "nextRefreshAt": views::instant(times.next_at()),
         "unsaved": view.unsaved,
     })

@@ -172,7 +172,7 @@ impl Reader<'_> {
             }
         }
         if prefix.is_empty() {
-            names.extend(["authType"].into_iter().chain(SECRETS.map(|(field, _)| field)));
+            names.extend(["id", "authType"].into_iter().chain(SECRETS.map(|(field, _)| field)));
         }
         let plain = name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let shown = if plain { name } else { "(a name that is none)" };

@@ -50,7 +50,12 @@ pub(super) type Fault = (String, String);
 
 /// Reads what an operator sends. The text of a whole number is one (core 6.2), nothing else is bent.
 pub(super) fn from_patch(kind: &Kind, json: &Json) -> Result<Value, Vec<Fault>> {
-    let wrong = || vec![(String::new(), format!("must be {}", kind.accepted()))];
+    let accepted = || match kind {
+        // Waits in JSON are numbers; the file alone knows durations.
+        Kind::Millis(low, high) => format!("whole milliseconds from {low} to {high}"),
+        kind => kind.accepted(),
+    };
+    let wrong = || vec![(String::new(), format!("must be {}", accepted()))];
     match (kind, json) {
         (Kind::Flag, Json::Bool(flag)) => Ok(Value::Flag(*flag)),
         (Kind::Whole(low, high) | Kind::Millis(low, high), _) => {

@@ -14,6 +14,7 @@ use policy::verdict::{End, Verdict};
 
 use super::commit::{Committed, commit};
 use super::fault::{Fault, Kept};
+use super::judging::Known;
 use super::send::{Shot, send};
 use super::stream::Way;
 use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Served, Story, Trouble, Worker};
@@ -138,8 +139,12 @@ impl<'a> Run<'a> {
     async fn failed(&mut self, index: usize, target: &Planned, mut permit: Permit, fault: Fault) -> Next {
         let now = self.worker.tower.owners.clock.now();
         let tower = &self.worker.tower;
-        let known = (&tower.gates, self.token_end(target));
-        let verdict = tower.judging.load().judge(&fault.signal, target, known, now);
+        let known = Known {
+            gates: &tower.gates,
+            token_expires_at: self.token_end(target),
+            request: &self.inquiry.body,
+        };
+        let verdict = tower.judging.load().judge(&fault.signal, target, &known, now);
         self.worker.tower.metrics.attempt(target, verdict.label());
         // What is nobody's fault says nothing of the target.
         if let Some(failed) = is_failed(&verdict) {

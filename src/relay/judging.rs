@@ -53,18 +53,22 @@ impl Gates {
     }
 }
 
+/// What is known of one attempt besides its signal.
+pub struct Known<'a> {
+    /// The gates of the process.
+    pub gates: &'a Gates,
+    /// When the credential is known to expire.
+    pub token_expires_at: Option<Millis>,
+    /// The body that the client sent.
+    pub request: &'a [u8],
+}
+
 impl Judging {
-    /// Judges an attempt at a target; `token_expires_at`: when its credential is known to expire.
-    /// A failure is counted at the connection's rotation gate.
-    pub fn judge(
-        &self,
-        signal: &Signal,
-        target: &Planned,
-        (gates, token_expires_at): (&Gates, Option<Millis>),
-        now: Millis,
-    ) -> Verdict {
+    /// Judges an attempt at a target. A failure is counted at the connection's rotation gate.
+    pub fn judge(&self, signal: &Signal, target: &Planned, known: &Known<'_>, now: Millis) -> Verdict {
         let mut case = self.case(target, now);
-        case.token_expires_at = token_expires_at;
+        case.token_expires_at = known.token_expires_at;
+        case.request = Some(known.request);
         let rotation = self.connections.get(&target.connection).map(|traits| traits.rotation);
         if let (End::Status(status), Some(settings)) = (signal.end, rotation)
             && settings != RotationSettings::default()
@@ -72,7 +76,7 @@ impl Judging {
             // The gate stands behind the restatement, like everything that classifies (rules 1.1).
             let texts = [signal.text.to_lowercase()];
             let status = restate(case.provider, status, &texts, None).status;
-            case.rotation = gates.note(&target.connection, settings, status, now);
+            case.rotation = known.gates.note(&target.connection, settings, status, now);
         }
         verdict::judge(signal, &case)
     }
@@ -83,6 +87,7 @@ impl Judging {
         Case {
             provider: target.provider.as_str(),
             model: Some(target.model.as_str()),
+            request: None,
             class: target.class,
             per_model_quota: traits.is_some_and(|traits| traits.per_model_quota),
             // Whose quota is per model resells the models of others: a vendor's credits are not

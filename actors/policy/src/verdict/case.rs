@@ -14,6 +14,9 @@ pub struct Case<'a> {
     pub provider: &'a str,
     /// The model asked for, as the provider names it.
     pub model: Option<&'a str>,
+    /// The request as the client wrote it. An answer may repeat it, so words that stand in it
+    /// prove nothing.
+    pub request: Option<&'a [u8]>,
     /// How the provider is paid for.
     pub class: Class,
     /// Its quota belongs to one model, not to the account (core 5.2.3).
@@ -40,6 +43,7 @@ impl Case<'static> {
         Self {
             provider: "",
             model: None,
+            request: None,
             class,
             per_model_quota: false,
             passthrough: false,

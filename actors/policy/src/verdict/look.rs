@@ -16,7 +16,7 @@ pub(super) struct Look<'a> {
     pub(super) status: u16,
     /// What restatement found.
     pub(super) restated: Restated,
-    pub(super) words: Words,
+    pub(super) words: Words<'a>,
     /// Quota words count (core 3.2 `Q`).
     pub(super) trusted: bool,
     /// The text holds one of Q1.
@@ -27,7 +27,7 @@ pub(super) struct Look<'a> {
 
 impl<'a> Look<'a> {
     pub(super) fn at(signal: &'a Signal, status: u16, case: &'a Case<'a>) -> Self {
-        let words = Words::of(&signal.text);
+        let words = Words::of(&signal.text, case.request);
         let stated = signal.hint.map(|hint| hint.wait_ms);
         let restated = restate(case.provider, status, &words.texts, stated);
         let quota = words.say(&QUOTA);
@@ -63,7 +63,7 @@ impl<'a> Look<'a> {
     /// One of the operator's own ban signals (core 3.9.6).
     pub(super) fn says_signal(&self) -> bool {
         let signals = self.case.rules.banned_signals();
-        signals.iter().any(|signal| self.words.texts.iter().any(|text| text.contains(signal.as_str())))
+        signals.iter().any(|signal| self.words.hold(signal))
     }
 
     /// The words of a quota, of whatever window (core 3.2.4).

@@ -2,6 +2,7 @@
 //! the table must be meant. The texts, the worked examples and the rules have their own files.
 
 mod decisions;
+mod echo;
 mod examples;
 mod fields;
 mod lists;

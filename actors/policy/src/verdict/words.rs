@@ -1,41 +1,73 @@
 //! An error's text, ready to be searched: in lower case, as it came and with its JSON escapes
 //! decoded, and the structured codes in it. Made once per verdict.
 
+use std::cell::OnceCell;
+
 use serde_json::Value;
 
 use super::phrase::{List, Phrase};
 
+/// Longer requests are not searched; they are taken to hold whatever the answer says.
+const LONGEST_REQUEST: usize = 2 << 20;
+
 /// The words of one answer.
-pub(super) struct Words {
+pub(super) struct Words<'a> {
     /// In lower case: as it came, and decoded if that differs; empty for a blank answer.
     pub(super) texts: Vec<String>,
     /// Code, type and status of the error, in lower case.
     pub(super) codes: Vec<String>,
+    /// The request that it answers, and the same in lower case once somebody asked.
+    request: Option<&'a [u8]>,
+    asked: OnceCell<Vec<String>>,
 }
 
-impl Words {
-    pub(super) fn of(raw: &str) -> Self {
-        if raw.trim().is_empty() {
-            return Self { texts: Vec::new(), codes: Vec::new() };
-        }
-        let mut texts = vec![raw.to_lowercase()];
-        if raw.contains('\\') {
-            texts.push(decoded(raw).to_lowercase());
-        }
-        Self { texts, codes: codes(raw) }
+impl<'a> Words<'a> {
+    pub(super) fn of(raw: &str, request: Option<&'a [u8]>) -> Self {
+        let (texts, codes) = match raw.trim().is_empty() {
+            true => (Vec::new(), Vec::new()),
+            false => (readings(raw), codes(raw)),
+        };
+        Self { texts, codes, request, asked: OnceCell::new() }
     }
 
-    /// Whether the answer says something of a list; a veto in either reading counts.
+    /// Whether the answer says something of a list; a veto in either reading counts. What the
+    /// request says too is the client's word, unless a code of the answer says it as well.
     pub(super) fn say(&self, list: &List) -> bool {
-        let holds = |phrases: &[Phrase]| {
-            phrases.iter().any(|phrase| self.texts.iter().any(|text| phrase.is_in(text)))
-        };
-        holds(list.any) && !holds(list.unless)
+        let hit = holds(&self.texts, list.any) && !holds(&self.texts, list.unless);
+        hit && (!self.repeats(|asked| holds(asked, list.any)) || holds(&self.codes, list.any))
+    }
+
+    /// Whether the answer holds a text that is not the client's own.
+    pub(super) fn hold(&self, text: &str) -> bool {
+        let said = |texts: &[String]| texts.iter().any(|known| known.contains(text));
+        said(&self.texts) && !self.repeats(said)
+    }
+
+    /// Whether the request says it, so that an answer may only repeat it.
+    fn repeats(&self, says: impl Fn(&[String]) -> bool) -> bool {
+        let Some(request) = self.request else { return false };
+        if request.len() > LONGEST_REQUEST {
+            return true;
+        }
+        says(self.asked.get_or_init(|| readings(&String::from_utf8_lossy(request))))
     }
 
     pub(super) fn has_code(&self, any: &[&str]) -> bool {
         self.codes.iter().any(|code| any.contains(&code.as_str()))
     }
+}
+
+fn holds(texts: &[String], phrases: &[Phrase]) -> bool {
+    phrases.iter().any(|phrase| texts.iter().any(|text| phrase.is_in(text)))
+}
+
+/// In lower case: as it came, and with its escapes decoded if that differs.
+fn readings(raw: &str) -> Vec<String> {
+    let mut texts = vec![raw.to_lowercase()];
+    if raw.contains('\\') {
+        texts.push(decoded(raw).to_lowercase());
+    }
+    texts
 }
 
 /// JSON string escapes decoded wherever they stand, so that a body cut in the middle is read
@@ -118,10 +150,10 @@ mod tests {
             (r"a\nb\/c\", "a b/c"),
             (r"\u额度", "额度"),
         ] {
-            assert_eq!(Words::of(raw).texts[1], decoded, "{raw}");
+            assert_eq!(Words::of(raw, None).texts[1], decoded, "{raw}");
         }
-        assert_eq!(Words::of("PLAIN").texts, ["plain"]);
-        assert!(Words::of(" \n").texts.is_empty());
+        assert_eq!(Words::of("PLAIN", None).texts, ["plain"]);
+        assert!(Words::of(" \n", None).texts.is_empty());
     }
 
     #[test]
@@ -136,7 +168,7 @@ mod tests {
             ("[]", &[]),
             (r#"{"error":{"code":null}}"#, &[]),
         ] {
-            assert_eq!(Words::of(raw).codes, codes, "{raw}");
+            assert_eq!(Words::of(raw, None).codes, codes, "{raw}");
         }
     }
 }

@@ -36,7 +36,7 @@ fn all() -> impl Iterator<Item = &'static Samples> {
 }
 
 fn said(list: &List, text: &str) -> bool {
-    Words::of(text).say(list)
+    Words::of(text, None).say(list)
 }
 
 fn words_of(phrase: &Phrase, out: &mut BTreeSet<&'static str>) {

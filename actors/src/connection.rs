@@ -142,6 +142,8 @@ pub struct Connection {
     draining: bool,
     egress: Option<Egress>,
     numbers: ConnectionNumbers,
+    /// Since when it has its credential, if that was changed while this owner lived.
+    credential_at: Millis,
     links: Links,
     watch: DeathWatch,
 }
@@ -174,7 +176,7 @@ impl Connection {
         let draining = snapshot.as_ref().is_some_and(|stored| stored.draining);
         let cooldown = first::cooldown(&numbers, snapshot.as_ref(), links.clock.now());
         let egress = snapshot.and_then(|stored| stored.egress);
-        Self { shared, provider, cooldown, draining, egress, numbers, links, watch }
+        Self { shared, provider, cooldown, draining, egress, numbers, credential_at: 0, links, watch }
     }
 
     fn owner(&self) -> Owner {
@@ -295,6 +297,11 @@ impl Handler<Settle> for Connection {
     fn handle(&mut self, settle: Settle, _: &mut Self::Context) {
         let now = self.links.clock.now();
         let moved = self.saw_egress(settle.egress.as_deref(), now);
+        if self.is_of_another_credential(&settle) {
+            let change = self.cooldown.record(settle.trial, &Verdict::Neutral, settle.sent_at, now);
+            self.pass_on(moved.into_iter().chain(change));
+            return self.tell_provider(&settle);
+        }
         let change = self.record(&settle, now);
         self.pass_on(moved.into_iter().chain(change));
         self.mark(&settle.verdict, now);
@@ -321,6 +328,7 @@ impl Handler<Configure> for Connection {
         self.shared.slots.set_cap(numbers.max_concurrent);
         let now = self.links.clock.now();
         if is_other_credential(&self.numbers.fingerprint, &numbers.fingerprint) {
+            self.credential_at = now;
             let change = self.cooldown.credential_changed(now);
             if change.is_some() {
                 self.change_retry(RetryEntry::clear, now);

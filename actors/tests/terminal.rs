@@ -160,3 +160,37 @@ fn decision_3c_another_credential_clears_it_and_the_same_one_does_not() {
         }
     });
 }
+
+#[test]
+fn decision_3c_a_late_answer_to_the_old_credential_is_not_said_to_the_new_one() {
+    paused(async {
+        let with = |fingerprint: &str| {
+            let mut blueprint = blueprint("a: a1");
+            blueprint.connections.get_mut("a1").expect("a1").fingerprint = fingerprint.into();
+            blueprint
+        };
+        let world = World::start(with("one")).await;
+        let late = [
+            ending(403, TerminalRule::Banned),
+            ending(402, TerminalRule::CreditsExhausted),
+            verdict(End::Status(429)),
+            verdict(End::Status(401)),
+            verdict(End::Status(404)),
+        ];
+        let mut permits = Vec::new();
+        for verdict in late {
+            permits.push((world.acquire("a/m").await.expect("let through"), verdict));
+        }
+        let ill = world.acquire("a/m").await.expect("let through");
+        tokio::time::advance(std::time::Duration::from_millis(5)).await;
+        world.owners.router.mailbox.post(Apply(std::sync::Arc::new(with("two"))));
+        world.quiet().await;
+        for (permit, verdict) in permits {
+            world.conclude(permit, "a/m", verdict).await;
+        }
+        assert_eq!((state(&world, "a1"), world.pick("a/m").await.targets.len()), (None, 1));
+        assert!(world.lockout("a1", "m").is_none());
+        world.conclude(ill, "a/m", verdict(End::Status(503))).await;
+        assert_eq!(world.provider("a").view.load().failures, 1, "the provider's own failure counts");
+    });
+}

@@ -37,8 +37,9 @@ pub(super) struct TokenRoom {
     salt: String,
     owners: Owners,
     stored: HashMap<ConnectionId, StoredTokens>,
-    /// All that were ever made, by connection; the newest of each.
-    known: Mutex<Sessions>,
+    /// All that were ever made, by connection and what it was given. One that comes back goes on
+    /// with the tokens it had: those it was given are used up.
+    known: Mutex<HashMap<(ConnectionId, String), Arc<Session>>>,
     /// Those of connections that are configured now.
     active: ArcSwap<Sessions>,
 }
@@ -134,24 +135,26 @@ impl TokenRoom {
         &self,
         provider: &Provider,
         connection: &Connection,
-        known: &mut Sessions,
+        known: &mut HashMap<(ConnectionId, String), Arc<Session>>,
     ) -> Option<Arc<Session>> {
         let (oauth, tokens, refresh) = renewable(provider, connection)?;
         let header = token_header(provider);
         let client = client(oauth)?;
-        let access = tokens.access.as_ref().map_or("", Secret::expose);
-        let origin = fingerprint(&format!("{access}\n{}", refresh.expose()), &self.salt);
-        if let Some(session) = known.get(&connection.id) {
-            if session.identity().origin == origin && session.identity().provider == provider.id {
-                session.configure(client, header);
-                return Some(session.clone());
-            }
-            session.retire();
+        // An access token descends from its refresh token: a new one beside the same refresh token
+        // is the same account, whose refresh token may be used up.
+        let origin = fingerprint(&format!("{}\n{}", provider.id, refresh.expose()), &self.salt);
+        let others = known.iter().filter(|((id, other), _)| *id == connection.id && *other != origin);
+        others.for_each(|(_, session)| session.retire());
+        let key = (connection.id.clone(), origin.clone());
+        if let Some(session) = known.get(&key) {
+            session.resume(tokens.access.as_ref(), tokens.expires_at);
+            session.configure(client, header);
+            return Some(session.clone());
         }
         let identity = Identity { connection: connection.id.clone(), provider: provider.id.clone(), origin };
-        let tokens = self.tokens(&identity, tokens, refresh)?;
-        let session = Session::new(identity, tokens, (client, header), self.desk.clone());
-        known.insert(connection.id.clone(), session.clone());
+        let start = (self.tokens(&identity, tokens, refresh)?, tokens.access.clone());
+        let session = Session::new(identity, start, (client, header), self.desk.clone());
+        known.insert(key, session.clone());
         Some(session)
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use policy::breaker::Outcome;
 use policy::time::Millis;
-use policy::verdict::Verdict;
+use policy::verdict::{BreakerMark, Verdict};
 use policy::window::{Mark, RetryEntry};
 
 use super::{Connection, Settle};
@@ -15,6 +15,13 @@ use crate::provider::Record;
 use crate::router::family::Decay;
 
 impl Connection {
+    /// What was said to a credential that was replaced meanwhile is not said to the new one
+    /// (decision 3c). A failure of the provider is one whoever asked.
+    pub(super) fn is_of_another_credential(&self, settle: &Settle) -> bool {
+        let Verdict::Failure(failure) = &settle.verdict else { return false };
+        settle.sent_at < self.credential_at && !matches!(failure.breaker, BreakerMark::Counts(_))
+    }
+
     /// Takes how an attempt ended.
     pub(super) fn mark(&self, verdict: &Verdict, now: Millis) {
         let breaker = self.provider.view.load().state_at(now);

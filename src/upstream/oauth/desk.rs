@@ -80,7 +80,7 @@ impl Desk {
     /// Asks for one refresh; refused: when to ask again.
     pub(super) fn admit(&self, whose: &Identity, urgent: bool) -> Result<(), Millis> {
         let now = self.now();
-        lock(&self.breakers).entry(self.key(whose)).or_default().admit(urgent, now)
+        lock(&self.breakers).entry(self.key(whose)).or_default().admit(&whose.connection, urgent, now)
     }
 
     /// The token endpoint gave tokens.
@@ -94,7 +94,10 @@ impl Desk {
     /// It failed, or refused our settings.
     pub(super) fn failed(&self, whose: &Identity) {
         let (settings, now) = (self.settings.load(), self.now());
-        let opened = lock(&self.breakers).entry(self.key(whose)).or_default().failed(&settings, now);
+        let opened = {
+            let mut breakers = lock(&self.breakers);
+            breakers.entry(self.key(whose)).or_default().failed(&whose.connection, &settings, now)
+        };
         if opened {
             let rest_ms = settings.cooldown_ms;
             tracing::warn!(

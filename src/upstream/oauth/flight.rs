@@ -77,11 +77,15 @@ impl Session {
         let (tokens, outcome) = self.judge(before, answered, now);
         // On disk before anybody sends it: a crash in between would lose the account.
         let unsaved = !self.keep(&tokens).await;
-        self.with(|inner| {
+        let retired = self.with(|inner| {
             inner.unsaved = unsaved;
             self.replace(inner, tokens);
+            inner.retired
         });
-        (self.desk.observer)(&self.identity, outcome);
+        // The connection has other tokens by now: how the old ones end is not its affair.
+        if !retired {
+            (self.desk.observer)(&self.identity, outcome);
+        }
     }
 
     /// The tokens after an answer, and what became of the connection.

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use awc::http::header::HeaderValue;
 use policy::time::Millis;
-use policy::token::{Need, TokenView};
+use policy::token::{Need, Timetable, TokenView};
 use tokio::sync::watch;
 
 use super::desk::{Desk, lock};
 use super::{Client, Identity, NoPass, Pass, TokenHeader, Tokens};
+use crate::settings::Secret;
 use crate::upstream::call::Dialler;
 
 /// What a request reads, without a lock.
@@ -33,6 +34,8 @@ pub(super) struct Inner {
     pub(super) unsaved: bool,
     /// Its connection is gone, or has other tokens now: nothing of it is kept any more.
     pub(super) retired: bool,
+    /// The access token that the operator gave last; ours may be a later one.
+    offered: Option<Secret>,
 }
 
 /// One connection's tokens.
@@ -52,10 +55,10 @@ impl fmt::Debug for Session {
 // === impl Session: for those who send ===
 
 impl Session {
-    /// A session with the tokens that it starts from.
+    /// A session with the tokens that it starts from; `offered`: the access token it was given.
     pub fn new(
         identity: Identity,
-        tokens: Tokens,
+        (tokens, offered): (Tokens, Option<Secret>),
         (client, header): (Client, TokenHeader),
         desk: Arc<Desk>,
     ) -> Arc<Self> {
@@ -67,6 +70,7 @@ impl Session {
             flight: None,
             unsaved: false,
             retired: false,
+            offered,
         };
         let session = Self {
             identity,
@@ -175,6 +179,20 @@ impl Session {
     /// It is no longer in use; what still flies is not kept.
     pub fn retire(&self) {
         lock(&self.inner).retired = true;
+    }
+
+    /// It is in use again, or still. An access token that was not offered before is taken over;
+    /// the refresh token stays, the one that was given with it may be used up.
+    pub fn resume(&self, access: Option<&Secret>, expires_at: Option<Millis>) {
+        let mut inner = lock(&self.inner);
+        // What became of it meanwhile is not on disk.
+        inner.unsaved |= std::mem::take(&mut inner.retired);
+        let Some(access) = access.filter(|access| inner.offered.as_ref() != Some(*access)) else { return };
+        inner.offered = Some(access.clone());
+        inner.unsaved = true;
+        let times = Timetable::configured(expires_at);
+        let tokens = Tokens { access: Some(access.clone()), times, ..inner.tokens.clone() };
+        self.replace(&mut inner, tokens);
     }
 
     /// Does in the background what is due: an early refresh, a `retry` of an expired connection

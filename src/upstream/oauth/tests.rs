@@ -110,7 +110,8 @@ impl World {
             refresh: refresh.into(),
             times: Timetable::configured(Some(expires)),
         };
-        Session::new(identity, tokens, (self.client("me"), bearer()), self.desk.clone())
+        let offered = tokens.access.clone();
+        Session::new(identity, (tokens, offered), (self.client("me"), bearer()), self.desk.clone())
     }
 
     fn client(&self, id: &str) -> Client {
@@ -308,17 +309,17 @@ async fn fc_038_a_wrong_client_is_an_alarm_for_the_provider_and_no_end_of_an_acc
 }
 
 #[actix_rt::test]
-async fn core_6_the_breaker_of_an_endpoint_is_shared_by_its_connections() {
+async fn core_6_an_open_breaker_leaves_each_account_one_turn_a_minute() {
     let world = World::new().await;
     for number in 0..5 {
         let session = world.session(&format!("c{number}"), None, &format!("rt-status-503_{number}"), 0);
         assert!(matches!(session.pass(&world.dialler).await, Err(NoPass::Later(_))));
     }
-    let session = world.session("d", Some("old"), "rt-d", T0);
-    assert_eq!(token(session.pass(&world.dialler).await), Err(NoPass::Later(T0 + 60_000)));
-    assert_eq!(world.posts().await, 5, "the sixth is not asked");
-    world.later(60_000);
-    assert_eq!(token(session.pass(&world.dialler).await), good("at-d.1"), "and yet not out for half an hour");
+    let ill = world.session("c4", None, "rt-status-503_again", 0);
+    assert_eq!(token(ill.pass(&world.dialler).await), Err(NoPass::Later(T0 + 60_000)));
+    assert_eq!(world.posts().await, 5, "it had its turn");
+    let well = world.session("d", Some("old"), "rt-d", T0);
+    assert_eq!(token(well.pass(&world.dialler).await), good("at-d.1"), "the ill ones do not take its turn");
 }
 
 #[actix_rt::test]
@@ -367,4 +368,22 @@ async fn what_a_retired_session_learns_is_not_kept() {
     assert_eq!((world.posts().await, world.disk.newest()), (1, String::new()));
     session.sweep(false, &world.dialler);
     assert_eq!(world.desk.flights(), 0);
+}
+
+/// FC-036: a connection that gets other tokens and then its first ones back (a PATCH that is
+/// deleted again) goes on with the newest pair; the first refresh token is used up.
+#[actix_rt::test]
+async fn what_comes_back_goes_on_with_its_newest_pair() {
+    let world = World::new().await;
+    let session = world.session("c", None, "rt-back", 0);
+    assert_eq!(token(session.pass(&world.dialler).await), good("at-back.1"));
+    session.retire();
+    session.resume(None, None);
+    world.later(HOUR);
+    assert_eq!(token(session.pass(&world.dialler).await), good("at-back.2"), "no used-up token was sent");
+    session.resume(Some(&"at-given".into()), Some(world.desk.now() + HOUR));
+    assert_eq!(token(session.pass(&world.dialler).await), good("at-given"), "the operator's newer one");
+    session.resume(Some(&"at-given".into()), Some(0));
+    world.later(HOUR);
+    assert_eq!(token(session.pass(&world.dialler).await), good("at-back.3"));
 }

@@ -239,26 +239,41 @@ const DEFAULT: TokenBreakerSettings =
 fn core_6_the_breaker_opens_at_five_and_rests_half_an_hour() {
     assert_eq!(TokenBreakerSettings::default(), BREAKER);
     let mut breaker = TokenBreaker::default();
-    let opened: Vec<bool> = (0..5).map(|_| breaker.failed(&BREAKER, T0)).collect();
+    let opened: Vec<bool> = (0..5).map(|_| breaker.failed(&"a".into(), &BREAKER, T0)).collect();
     assert_eq!(opened, [false, false, false, false, true]);
-    assert_eq!(breaker.admit(false, T0 + 30 * MINUTE - 1), Err(T0 + 30 * MINUTE));
-    assert_eq!(breaker.admit(false, T0 + 30 * MINUTE), Ok(()));
-    assert!(breaker.admit(false, T0 + 30 * MINUTE).is_err(), "one goes first");
-    assert!(breaker.failed(&BREAKER, T0 + 30 * MINUTE), "its failure opens it again");
-    assert_eq!(breaker.admit(false, T0 + 59 * MINUTE), Err(T0 + 60 * MINUTE));
+    assert_eq!(breaker.admit(&"a".into(), false, T0 + 30 * MINUTE - 1), Err(T0 + 30 * MINUTE));
+    assert_eq!(breaker.admit(&"a".into(), false, T0 + 30 * MINUTE), Ok(()));
+    assert!(breaker.admit(&"a".into(), false, T0 + 30 * MINUTE).is_err(), "one goes first");
+    assert!(breaker.failed(&"a".into(), &BREAKER, T0 + 30 * MINUTE), "its failure opens it again");
+    assert_eq!(breaker.admit(&"a".into(), false, T0 + 59 * MINUTE), Err(T0 + 60 * MINUTE));
 }
 
 #[test]
 fn fc_038_an_open_breaker_spaces_what_is_needed_and_benches_nobody() {
     let mut breaker = TokenBreaker::default();
     for _ in 0..5 {
-        breaker.failed(&BREAKER, T0);
+        breaker.failed(&"a".into(), &BREAKER, T0);
     }
-    assert_eq!(breaker.admit(true, T0 + MINUTE - 1), Err(T0 + MINUTE));
-    assert_eq!(breaker.admit(true, T0 + MINUTE), Ok(()));
-    assert_eq!(breaker.admit(true, T0 + MINUTE), Err(T0 + 2 * MINUTE));
+    assert_eq!(breaker.admit(&"a".into(), true, T0 + MINUTE - 1), Err(T0 + MINUTE));
+    assert_eq!(breaker.admit(&"a".into(), true, T0 + MINUTE), Ok(()));
+    assert_eq!(breaker.admit(&"a".into(), true, T0 + MINUTE), Err(T0 + 2 * MINUTE));
     breaker.succeeded();
-    assert_eq!((breaker.admit(false, T0 + MINUTE), breaker), (Ok(()), TokenBreaker::default()));
-    let opened: Vec<bool> = (0..5).map(|_| breaker.failed(&BREAKER, T0)).collect();
+    assert_eq!(breaker.admit(&"a".into(), false, T0 + MINUTE), Ok(()));
+    assert_eq!(breaker, TokenBreaker::default());
+    let opened: Vec<bool> = (0..5).map(|_| breaker.failed(&"a".into(), &BREAKER, T0)).collect();
     assert_eq!(opened, [false, false, false, false, true], "a success clears the count");
+}
+
+#[test]
+fn fc_038_one_account_that_cannot_be_renewed_takes_no_other_s_turn() {
+    let (mut breaker, ill, well) = (TokenBreaker::default(), "ill".into(), "well".into());
+    for _ in 0..5 {
+        breaker.failed(&ill, &BREAKER, T0);
+    }
+    for minute in 1..5 {
+        assert_eq!(breaker.admit(&ill, true, T0 + minute * MINUTE), Ok(()));
+        breaker.failed(&ill, &BREAKER, T0 + minute * MINUTE);
+    }
+    assert_eq!(breaker.admit(&well, true, T0 + 4 * MINUTE), Ok(()), "its first turn");
+    assert_eq!(breaker.admit(&well, true, T0 + 4 * MINUTE), Err(T0 + 5 * MINUTE), "one a minute");
 }

@@ -11,10 +11,30 @@ const LONGEST_TEXT: usize = 300;
 /// Secrets below this length are left: they would match by chance.
 const SHORTEST: usize = 8;
 
-/// `secret` stands in the text.
+/// `secret` stands in the text, as it is or with JSON's escapes.
 pub fn holds(text: &[u8], secret: &str) -> bool {
     let secret = secret.as_bytes();
-    secret.len() >= SHORTEST && text.windows(secret.len()).any(|window| window == secret)
+    secret.len() >= SHORTEST && (0..text.len()).any(|at| length_at(&text[at..], secret).is_some())
+}
+
+/// How long the secret is where the text begins with it: a byte may be escaped (`\/`, `\u002f`).
+fn length_at(text: &[u8], secret: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for byte in secret {
+        at += match &text[at..] {
+            [plain, ..] if plain == byte => 1,
+            [b'\\', b'u', b'0', b'0', high, low, ..] if is_hex_of(*byte, *high, *low) => 6,
+            [b'\\', escaped, ..] if escaped == byte => 2,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+fn is_hex_of(byte: u8, high: u8, low: u8) -> bool {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let pair = digit(high).zip(digit(low)).map(|(high, low)| high * 16 + low);
+    pair == Some(u32::from(byte))
 }
 
 /// The body without `secret`.
@@ -26,10 +46,10 @@ pub fn without(body: Bytes, secret: &str) -> Bytes {
     let mut clean = Vec::with_capacity(body.len());
     let mut rest = &body[..];
     while !rest.is_empty() {
-        match rest.strip_prefix(secret) {
-            Some(after) => {
+        match length_at(rest, secret) {
+            Some(length) => {
                 clean.extend_from_slice(REDACTED);
-                rest = after;
+                rest = &rest[length..];
             }
             None => {
                 clean.push(rest[0]);
@@ -65,13 +85,25 @@ pub fn text_of(body: &[u8]) -> String {
 mod tests {
     use bytes::Bytes;
 
-    use super::{text_of, without};
+    use super::{holds, text_of, without};
 
     #[test]
     fn fc_042_an_echoed_key_is_taken_out() {
         let body = Bytes::from_static(b"bad key sk-CANARY-1234 (sk-CANARY-1234)");
         assert_eq!(without(body.clone(), "sk-CANARY-1234"), "bad key [redacted] ([redacted])");
         assert_eq!(without(body.clone(), "other-secret"), body);
+    }
+
+    #[test]
+    fn fc_042_an_escaped_key_is_the_same_key() {
+        let secret = "sk-CANARY/abc/def+0123";
+        for echoed in [r"sk-CANARY\/abc\/def+0123", r"sk\u002dCANARY\u002Fabc/def\u002b0123"] {
+            let body = Bytes::from(format!("{{\"e\":\"bad {echoed}!\"}}"));
+            assert!(holds(&body, secret), "{echoed}");
+            assert_eq!(without(body, secret), r#"{"e":"bad [redacted]!"}"#, "{echoed}");
+        }
+        let short = Bytes::from_static(br"sk-CANARY\/abc\/def+012");
+        assert_eq!(without(short.clone(), secret), short);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::send::{Shot, send};
 use super::stream::Way;
 use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Served, Story, Trouble, Worker};
 use crate::formats::body::splice;
+use crate::formats::redact;
 use crate::upstream::{Endpoint, HeaderMap};
 
 /// Limit to the first bytes of a stream, unless the combo sets one (decision 9).
@@ -221,9 +222,13 @@ impl<'a> Run<'a> {
             let secret = hit.secret(&endpoint).cloned();
             return Err(Fault::read(hit.answer, secret.as_ref(), now).await);
         }
+        let mut headers = hit.answer.headers.clone();
+        if let Some(secret) = hit.secret(&endpoint) {
+            headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
+        }
         let answer = hit.answer;
-        let streamed = is_event_stream(&answer.headers);
-        let head = Head { status: answer.status, headers: answer.headers.clone(), streamed };
+        let streamed = is_event_stream(&headers);
+        let head = Head { status: answer.status, headers, streamed };
         let silence = match self.inquiry.stream {
             true => limit.saturating_sub(asked.elapsed()),
             false => limit,

@@ -177,6 +177,7 @@ impl Place {
     fn case(&self) -> Case<'static> {
         let [per_model_quota, passthrough, use_hints, ruled] = self.flags;
         Case {
+            request: None,
             provider: self.provider,
             model: self.model,
             class: self.class,

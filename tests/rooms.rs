@@ -63,6 +63,21 @@ fn no_line_stands_in_the_wrong_room() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// What policy may be built from: values in, values out. Nothing that has a clock, dice, threads,
+/// files or a log, whether or not it is used.
+const OF_POLICY: &[&str] = &["serde", "httpdate", "serde_json", "proptest"];
+
+#[test]
+fn policy_is_built_from_pure_crates() {
+    let manifest = include_str!("../actors/policy/Cargo.toml");
+    let manifest: toml::Table = manifest.parse().expect("the manifest is TOML");
+    let tables = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let named =
+        tables.iter().filter_map(|table| manifest.get(*table)?.as_table()).flat_map(toml::Table::keys);
+    let strangers: Vec<&String> = named.filter(|name| !OF_POLICY.contains(&name.as_str())).collect();
+    assert!(strangers.is_empty(), "{strangers:?}");
+}
+
 #[test]
 fn the_check_sees_what_it_looks_for() {
     assert!(names("use awc::Client;", "awc::"));

@@ -5,6 +5,7 @@
 //! garbage) is skipped and the next one is read. A stated wait is clamped, never thrown away
 //! (FC-072). All of it comes from strangers: nothing panics, and time is linear in the body.
 
+mod dates;
 mod forms;
 mod headers;
 mod json;
@@ -103,7 +104,7 @@ impl Clock {
 
     /// `Date` counts only where it differs by more than the skew that is forgiven anyway.
     fn of<'a>(get: impl Fn(&str) -> Option<&'a [u8]>, now: Millis) -> Self {
-        let date = get("date").and_then(forms::clean).and_then(forms::date);
+        let date = get("date").and_then(forms::clean).and_then(dates::date);
         let differs = |at: &Millis| at.abs_diff(now) > SKEW_MS;
         Self { now, server: date.filter(differs).unwrap_or(now) }
     }

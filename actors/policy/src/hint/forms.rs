@@ -1,14 +1,6 @@
-//! The forms of a number, a span and a date. They come from strangers: anything odd is
+//! The forms of a number and a span. They come from strangers: anything odd is
 //! `None`, nothing panics, and no number is infinite or negative. Numbers are exact to nine
 //! decimals, so that a wait rounds as it was written (FC-075).
-
-use std::time::UNIX_EPOCH;
-
-use jiff::civil::{DateTime, Time};
-use jiff::fmt::rfc2822;
-use jiff::fmt::temporal::Pieces;
-use jiff::tz::Offset;
-use jiff::{SignedDuration, Timestamp};
 
 use crate::time::{DAY, HOUR, MINUTE, Millis, SECOND};
 
@@ -123,35 +115,4 @@ fn unit_ms(unit: &str) -> Option<Millis> {
     ];
     let found = known.iter().find(|(names, _)| names.iter().any(|name| unit.eq_ignore_ascii_case(name)));
     found.map(|(_, ms)| *ms)
-}
-
-// === dates ===
-
-/// An HTTP, mail or ISO date as epoch ms; without a zone it is UTC.
-pub(super) fn date(text: &str) -> Option<Millis> {
-    let http = || httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok();
-    if let Some(since) = http() {
-        return Some(since.as_secs().saturating_mul(SECOND));
-    }
-    let mail = || Millis::try_from(rfc2822::parse(text).ok()?.timestamp().as_millisecond()).ok();
-    iso_date(text).or_else(mail)
-}
-
-/// In pieces, because the end of year 9999, which some write for "never", is no `Timestamp`.
-fn iso_date(text: &str) -> Option<Millis> {
-    let pieces = Pieces::parse(text).ok()?;
-    let at = pieces.date().to_datetime(pieces.time().unwrap_or(Time::midnight()));
-    let ahead = pieces.to_numeric_offset().unwrap_or(Offset::UTC).seconds();
-    let since = DateTime::constant(1970, 1, 1, 0, 0, 0, 0).duration_until(at);
-    let since = since.checked_sub(SignedDuration::from_secs(ahead.into()))?;
-    Millis::try_from(since.as_millis()).ok()
-}
-
-/// The next time that this month, day and time come round (H12); `late` is still "now".
-pub(super) fn next_in_year(month_day_time: &str, now: Millis, late: Millis) -> Option<Millis> {
-    let today = Timestamp::from_millisecond(i64::try_from(now).ok()?).ok()?;
-    let year = Offset::UTC.to_datetime(today).year();
-    let in_year = |year: i16| iso_date(&format!("{year:04}-{month_day_time}"));
-    let ahead = |at: &Millis| at.saturating_add(late) >= now;
-    in_year(year).filter(ahead).or_else(|| in_year(year.checked_add(1)?))
 }

@@ -1,6 +1,7 @@
 //! Which header is read when, and as what. The order is here and the forms are in `forms`, so
 //! that each can be compared with its table in the spec.
 
+use super::dates;
 use super::forms::{self, Number};
 use super::{Clock, Hint, HintSource, until};
 use crate::time::{Millis, SECOND};
@@ -83,7 +84,7 @@ fn milliseconds(value: &str, clock: Clock) -> Option<Millis> {
 fn reset_instant(value: &str, clock: Clock) -> Option<Millis> {
     let instant = forms::leading_integer(value).and_then(Number::instant);
     let wait = instant.and_then(|at| until(at, clock.now));
-    wait.or_else(|| until(forms::date(value)?, clock.server))
+    wait.or_else(|| until(dates::date(value)?, clock.server))
 }
 
 /// The latest reset of the buckets that are empty.
@@ -111,5 +112,5 @@ fn span_or_instant(value: &str, span_up_to: u64, clock: Clock) -> Option<Millis>
     if let Some(sum) = forms::duration(value) {
         return sum.span();
     }
-    until(forms::date(value)?, clock.server)
+    until(dates::date(value)?, clock.server)
 }

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::dates;
 use super::forms::{self, Number};
 use super::{Clock, Hint, HintSource, until};
 use crate::time::{DAY, Millis, SECOND};
@@ -31,7 +32,7 @@ fn in_object(object: &Value, clock: Clock) -> Option<Hint> {
     }
     let wait_ms = None
         .or_else(|| quota_reset_delay(places))
-        .or_else(|| first(places, "retryAfter", |value| until(forms::date(value.as_str()?)?, clock.server)))
+        .or_else(|| first(places, "retryAfter", |value| until(dates::date(value.as_str()?)?, clock.server)))
         .or_else(|| first(places, "retry_after_ms", milliseconds))
         .or_else(|| first(places, "retryAfterMs", milliseconds))
         .or_else(|| first(places, "resets_in_seconds", seconds))
@@ -89,6 +90,6 @@ fn span(value: &Value) -> Option<Millis> {
 fn instant(value: &Value, clock: Clock) -> Option<Millis> {
     match number(value) {
         Some(number) => until(number.instant()?, clock.now),
-        None => until(forms::date(value.as_str()?.trim())?, clock.server),
+        None => until(dates::date(value.as_str()?.trim())?, clock.server),
     }
 }

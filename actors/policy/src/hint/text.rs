@@ -2,6 +2,7 @@
 //! body may be prose, HTML, or JSON that was cut, so phrases are looked for everywhere. They
 //! are few and fixed: a scan by hand is shorter than patterns, and linear by construction.
 
+use super::dates;
 use super::forms::{self, Number};
 use super::{Clock, Hint, HintSource, SKEW_MS, until};
 use crate::time::{DAY, MINUTE, Millis, SECOND};
@@ -121,7 +122,7 @@ fn span(rest: &str, _: Clock) -> Option<Millis> {
 fn date_time(rest: &str, clock: Clock) -> Option<Millis> {
     let (day, tail) = shaped(rest, "0000-00-00")?;
     let (time, tail) = time_of_day(tail.strip_prefix(['t', ' '])?.trim_start())?;
-    until(forms::date(&format!("{day}T{time}{}", zone(tail)))?, clock.server)
+    until(dates::date(&format!("{day}T{time}{}", zone(tail)))?, clock.server)
 }
 
 /// "01-20 12:00", with or without seconds.
@@ -130,7 +131,7 @@ fn month_day(rest: &str, clock: Clock) -> Option<Millis> {
     let (time, _) = time_of_day(tail.strip_prefix(['t', ' '])?.trim_start())?;
     // A reset told to the minute is not over before the minute is; else it would be a year away.
     let late = if time.len() == "00:00".len() { MINUTE } else { SKEW_MS };
-    let at = forms::next_in_year(&format!("{day}T{time}"), clock.server, late)?;
+    let at = dates::next_in_year(&format!("{day}T{time}"), clock.server, late)?;
     Some(at.saturating_sub(clock.server).max(SECOND))
 }
 

@@ -1,6 +1,7 @@
 //! Terminal states through the owners: who is left out, what clears, what stays (core 3.9,
 //! decisions 3c, 11, 12a).
 
+use actors::blueprint::Blueprint;
 use actors::connection::{CheckFailed, Order};
 use actors::messages::{Barrier, Owner, Poison, Snapshot};
 use actors::router::family::Apply;
@@ -143,14 +144,16 @@ fn p8_a_failed_check_is_told_and_rests_nobody() {
     });
 }
 
+/// One account whose credential has this fingerprint.
+fn with(fingerprint: &str) -> Blueprint {
+    let mut blueprint = blueprint("a: a1");
+    blueprint.connections.get_mut("a1").expect("a1").fingerprint = fingerprint.into();
+    blueprint
+}
+
 #[test]
 fn decision_3c_another_credential_clears_it_and_the_same_one_does_not() {
     paused(async {
-        let with = |fingerprint: &str| {
-            let mut blueprint = blueprint("a: a1");
-            blueprint.connections.get_mut("a1").expect("a1").fingerprint = fingerprint.into();
-            blueprint
-        };
         let world = World::start(with("one")).await;
         conclude(&world, "a/m", ending(403, TerminalRule::Banned)).await;
         for (fingerprint, left) in [("one", Some(TerminalState::Banned)), ("two", None)] {
@@ -164,11 +167,6 @@ fn decision_3c_another_credential_clears_it_and_the_same_one_does_not() {
 #[test]
 fn decision_3c_a_late_answer_to_the_old_credential_is_not_said_to_the_new_one() {
     paused(async {
-        let with = |fingerprint: &str| {
-            let mut blueprint = blueprint("a: a1");
-            blueprint.connections.get_mut("a1").expect("a1").fingerprint = fingerprint.into();
-            blueprint
-        };
         let world = World::start(with("one")).await;
         let late = [
             ending(403, TerminalRule::Banned),

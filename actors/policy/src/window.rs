@@ -12,6 +12,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use crate::breaker::BreakerState;
 use crate::change::{Exclusion, Refusal};
 use crate::time::Millis;
 use crate::verdict::{BreakerMark, CooldownRule, Reason, Verdict};
@@ -37,6 +38,16 @@ pub enum Mark {
 }
 
 impl Mark {
+    /// What is left of it: failures count only where an operator wants them, and a success from
+    /// before the trip of an open breaker proves nothing (core 2.7).
+    fn weighed(self, enabled: bool, breaker: BreakerState) -> Self {
+        match self {
+            Self::Failure if enabled => self,
+            Self::Success if breaker != BreakerState::Open => self,
+            _ => Self::Nothing,
+        }
+    }
+
     /// Reads a verdict: what counts on the breaker counts here, and so does any other answer
     /// that cools its connection, unless it is only busy (core D16: it is healthy).
     pub fn of(verdict: &Verdict) -> Self {

@@ -272,17 +272,8 @@ fn slow_start_spares_a_connection_that_came_back() {
     two.slow_start_ms = 100_000;
     catalogue.combos.insert("two".into(), two);
     let mut board = Board::default();
-    let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
-    cooldown.cool(61_000, NOW);
+    cool(&mut board, "b-1", 61_000);
     let back = NOW + 61_000;
-    let view = ConnectionView {
-        cooldown: cooldown.view(),
-        retry: WindowView::default(),
-        draining: false,
-        usable: true,
-        egress: None,
-    };
-    board.connections.insert("b-1".into(), Arc::new(view));
     let ask = Ask { model: "two", dialect: Dialect::Openai, allowed: None };
     let first = |at: u64, numbers: &[f64]| {
         let world = World { catalogue: &catalogue, board: &board, memory: &Nothing, now: at };

@@ -36,11 +36,10 @@ impl WindowGate {
     /// Takes what an attempt meant, with the provider's breaker as it is at `now`. Says why if
     /// the view moved.
     pub fn record(&mut self, mark: Mark, breaker: BreakerState, now: Millis) -> Option<&'static str> {
-        match mark {
-            Mark::Failure if self.settings.enabled => self.fail(now),
-            // A success from before the trip proves nothing (core 2.7).
-            Mark::Success if breaker != BreakerState::Open => self.clear(),
-            _ => None,
+        match mark.weighed(self.settings.enabled, breaker) {
+            Mark::Failure => self.fail(now),
+            Mark::Success => self.clear(),
+            Mark::Nothing => None,
         }
     }
 

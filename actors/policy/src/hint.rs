@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::{DAY, Millis, SECOND};
 
 pub use headers::{HEADERS, from_headers, is_read};
+pub(crate) use headers::{reset_in, whole};
 pub(crate) use text::{countdown, reset_of};
 
 /// A stated wait.
@@ -45,6 +46,11 @@ impl HintSource {
     /// A wait from here is never clamped by a lockout's maximum (core 5.3.2).
     pub fn is_authoritative(self) -> bool {
         matches!(self, Self::Header | Self::GoogleRpcRetryInfo)
+    }
+
+    /// It stood in a field made for it, so a lock may rest on it (flow 4.24).
+    pub fn is_typed(self) -> bool {
+        self == Self::GoogleRpcRetryInfo
     }
 }
 

@@ -20,6 +20,7 @@ pub mod egress;
 pub mod hint;
 pub mod ids;
 pub mod latency;
+pub mod limiter;
 pub mod lockout;
 pub mod plan;
 pub mod recording;

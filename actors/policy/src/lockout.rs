@@ -20,6 +20,7 @@ use crate::backoff::{self, REFUSAL_MEMORY_MS};
 use crate::change::{Change, Exclusion, Refusal};
 use crate::time::{DAY, Millis, SECOND};
 
+pub(crate) use family::family_of;
 pub use key::{LockKey, LockScope};
 pub(crate) use order::is_rule_of_a_model;
 pub use order::{LockCase, LockOrder, LockReason, is_recorded_only, lock_for};

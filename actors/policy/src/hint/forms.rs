@@ -33,6 +33,11 @@ impl Number {
         self > Self::whole(value)
     }
 
+    /// Without its fraction.
+    pub(super) fn floor(self) -> u64 {
+        u64::try_from(self.0 / ONE).unwrap_or(u64::MAX)
+    }
+
     /// Whole milliseconds of a positive span, at least 1; a span beyond u64 saturates.
     pub(super) fn span(self) -> Option<Millis> {
         let rounded = self.0.saturating_add(ONE / 2) / ONE;

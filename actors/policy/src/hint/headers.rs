@@ -59,6 +59,23 @@ pub fn from_headers<'a>(get: impl Fn(&str) -> Option<&'a [u8]>, status: u16, now
     read(&get, status, Clock::of(&get, now))
 }
 
+/// How long until a bucket fills again, by the header of this name; at most 30 days, `None` if
+/// it states nothing that lies ahead (flow 4.16).
+pub(crate) fn reset_in<'a>(
+    get: &impl Fn(&str) -> Option<&'a [u8]>,
+    name: &str,
+    now: Millis,
+) -> Option<Millis> {
+    let value = get(name).and_then(forms::clean)?;
+    let wait = span_or_instant(value, RECENT_EPOCH_SECONDS, Clock::of(get, now))?;
+    Some(wait.min(Hint::MAX_MS))
+}
+
+/// A count as a header writes it; a fraction is cut off.
+pub(crate) fn whole(value: &[u8]) -> Option<u64> {
+    forms::number(forms::clean(value)?).map(Number::floor)
+}
+
 pub(super) fn read<'a>(get: impl Fn(&str) -> Option<&'a [u8]>, status: u16, clock: Clock) -> Option<Hint> {
     let text = |name: &str| get(name).and_then(forms::clean);
     let bare = || status == 429 && get("retry-after").is_none() && get("x-ratelimit-reset").is_none();

@@ -25,7 +25,7 @@ const EXACT: [&str; 1] = ["antigravity"];
 const BY_FAMILY: [&str; 1] = ["codex"];
 
 /// The family of a model; the model itself where there is none.
-pub(super) fn family_of<'a>(provider: &str, model: &'a str) -> &'a str {
+pub(crate) fn family_of<'a>(provider: &str, model: &'a str) -> &'a str {
     let lower = model.to_lowercase();
     let fits = |family: &&Family| {
         let named = family.words.iter().any(|word| lower.contains(word));

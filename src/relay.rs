@@ -9,6 +9,7 @@ mod checkup;
 mod commit;
 mod fault;
 mod judging;
+mod queue;
 mod send;
 mod stream;
 
@@ -105,8 +106,10 @@ pub struct Story {
     pub order: Vec<Chosen>,
     /// Targets left out, by plan or by their owners.
     pub excluded: Vec<Excluded>,
-    /// Time spent waiting for upstreams.
+    /// Time spent waiting: for upstreams, and in line.
     pub waited: Duration,
+    /// Time spent in line.
+    pub queued: Duration,
 }
 
 /// An upstream's answer on its way to the client.

@@ -8,9 +8,12 @@ use actix::ArbiterHandle;
 use policy::breaker::BreakerSettings;
 use policy::catalogue::Catalogue;
 use policy::cooldown::CooldownSettings;
+use policy::gate::GateSettings;
 use policy::ids::{Class, ConnectionId, ProviderId};
 use policy::lockout::LockoutSettings;
 use policy::window::{RetryCooldown, WindowSettings};
+
+use crate::ceiling::CeilingSettings;
 
 /// Bounds of the mailboxes, messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +51,14 @@ pub struct ConnectionNumbers {
     pub shares_egress: bool,
     /// Active and with a credential.
     pub usable: bool,
-    /// Requests at once; 0: no cap.
-    pub max_concurrent: u32,
+    /// Its caps, its line and its limiter (flow 1, 4).
+    pub gate: GateSettings,
     /// Salted fingerprint of its credential (decision 3c).
     pub fingerprint: String,
 }
 
 /// Everything the owners are built from.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Blueprint {
     /// Names and targets.
     pub catalogue: Arc<Catalogue>,
@@ -65,11 +68,45 @@ pub struct Blueprint {
     pub windows: HashMap<ProviderId, WindowSettings>,
     /// Numbers by connection.
     pub connections: HashMap<ConnectionId, ConnectionNumbers>,
+    /// Requests at once in the process; 0: no cap (decision 17a).
+    pub global_max: u32,
+    /// Requests that may wait in all lines together (decision 14).
+    pub max_queued_total: usize,
+    /// Caps and windows of providers that have one (flow 1.9, 4.4).
+    pub ceilings: HashMap<ProviderId, CeilingSettings>,
     /// Mailbox bounds.
     pub mailbox: MailboxBounds,
 }
 
+impl Default for Blueprint {
+    fn default() -> Self {
+        Self {
+            catalogue: Arc::default(),
+            providers: HashMap::new(),
+            windows: HashMap::new(),
+            connections: HashMap::new(),
+            global_max: 0,
+            max_queued_total: MAX_QUEUED_TOTAL,
+            ceilings: HashMap::new(),
+            mailbox: MailboxBounds::default(),
+        }
+    }
+}
+
+/// The most that may wait in all lines together, unless it is set (decision 14).
+pub const MAX_QUEUED_TOTAL: usize = 10_000;
+
 impl Blueprint {
+    /// The cap of the whole process.
+    pub(crate) fn ceiling(&self) -> CeilingSettings {
+        CeilingSettings { cap: self.global_max, rpm: 0 }
+    }
+
+    /// The cap and window of a provider.
+    pub(crate) fn ceiling_of(&self, provider: &ProviderId) -> CeilingSettings {
+        self.ceilings.get(provider).copied().unwrap_or_default()
+    }
+
     /// When a provider is left out of combos.
     pub(crate) fn window(&self, provider: &ProviderId) -> WindowSettings {
         let off = || WindowSettings::for_class(Class::Apikey);

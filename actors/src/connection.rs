@@ -1,41 +1,50 @@
-//! One connection: the owner of its rest, its slots and its drain flag.
+//! One connection: the owner of its rest, its gate and line, and its drain flag.
 //!
 //! Every request that goes to it asks here first and reports here afterwards; what the
 //! outcome means to the provider or to one model is passed on from here.
 
+mod admission;
 pub(crate) mod first;
 mod orders;
 mod outcome;
 mod siblings;
+mod slot;
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle};
 use arc_swap::ArcSwap;
 use policy::board::ConnectionView;
 use policy::breaker::Grant;
 use policy::change::{Change, Exclusion, Refusal};
 use policy::cooldown::{Cooldown, Trial};
 use policy::egress::Egress;
+use policy::gate::{Gate, Ticket};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lockout::LockCase;
 use policy::recording::{RecordCase, Recording, recording};
 use policy::time::Millis;
 use policy::verdict::{Failure, Verdict};
 use policy::window::RetryEntry;
+use tokio::sync::oneshot;
 
 use crate::blueprint::ConnectionNumbers;
-use crate::directory::{Links, Slots};
+use crate::ceiling::Ceiling;
+use crate::directory::Links;
 use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, ConnectionSnapshot, Owner, Publish, Snapshot, View};
 use crate::provider::{Leave, ProviderShared};
 use crate::router::family::Lock;
 use crate::watch::{DeathWatch, End, stop_when_heard};
 
+use admission::Forget;
+pub use admission::{Acquire, Look};
 use first::is_other_credential;
 pub use orders::{CheckFailed, Order};
 pub use siblings::CoolWith;
+pub use slot::{Admitted, Slot, Waiting};
 
 /// Lockouts of one connection; beyond that the connection rests instead (contract 8, "Models").
 const MOST_LOCKOUTS: u32 = 1000;
@@ -48,8 +57,10 @@ pub struct ConnectionShared {
     pub provider: ProviderId,
     /// Its mailbox.
     pub mailbox: Mailbox<Connection>,
-    /// Its slots.
-    pub slots: Slots,
+    /// Its gate: caps, limiters and who waits. The actor lets in; whoever drops a slot gives it back.
+    pub gate: Mutex<Gate>,
+    /// Requests that hold a slot, for readers that may not wait for the gate.
+    pub in_flight: AtomicU32,
     /// It was removed: it ends when the last permit is back (contract 1).
     pub leaving: AtomicBool,
     /// How long combos leave it out (core 2.5): memory only, and only the actor writes it.
@@ -60,39 +71,16 @@ pub struct ConnectionShared {
     pub restarts: AtomicU64,
 }
 
-/// One taken slot; dropped, whatever ended the request, it returns.
-pub struct Slot {
-    /// What the outcome is reported with.
-    pub trial: Trial,
-    connection: Arc<ConnectionShared>,
-    spoken: bool,
-}
-
-impl Slot {
-    /// From now on the holder reports the outcome; dropping only gives the slot back.
-    pub(crate) fn speak(&mut self) {
-        self.spoken = true;
+impl ConnectionShared {
+    /// The gate.
+    pub fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.connection.slots.give_back();
-        if !self.spoken && self.trial.lone {
-            self.connection.mailbox.post(Abandon { trial: self.trial });
-        }
-        if self.connection.leaving.load(Ordering::SeqCst) {
-            self.connection.mailbox.post(Leave(End::Retired));
-        }
+    /// Requests that hold a slot.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.load(Ordering::SeqCst)
     }
-}
-
-/// Asks for a slot.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Result<Slot, Refusal>")]
-pub struct Acquire {
-    /// The plan holds another target (decision 3a).
-    pub others: bool,
 }
 
 /// Reports how an attempt ended. Posted, so that a client that leaves cannot take it along.
@@ -121,7 +109,7 @@ pub struct Settle {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct Abandon {
-    trial: Trial,
+    pub(crate) trial: Trial,
 }
 
 /// Replaces the numbers, keeps the state.
@@ -138,7 +126,13 @@ pub struct Describe;
 pub struct Connection {
     shared: Arc<ConnectionShared>,
     provider: Arc<ProviderShared>,
+    /// Of the process, of the provider.
+    ceilings: [Arc<Ceiling>; 2],
     cooldown: Cooldown,
+    /// How those who wait are told that it is their turn.
+    waiting: HashMap<Ticket, oneshot::Sender<Result<Slot, Refusal>>>,
+    /// When somebody's turn or the end of somebody's patience comes.
+    timer: Option<(Millis, SpawnHandle)>,
     draining: bool,
     egress: Option<Egress>,
     numbers: ConnectionNumbers,
@@ -152,6 +146,8 @@ opens_letters! { Connection:
     Announce,
     Barrier,
     Acquire,
+    Look,
+    Forget,
     Settle,
     Abandon,
     Order,
@@ -176,7 +172,22 @@ impl Connection {
         let draining = snapshot.as_ref().is_some_and(|stored| stored.draining);
         let cooldown = first::cooldown(&numbers, snapshot.as_ref(), links.clock.now());
         let egress = snapshot.and_then(|stored| stored.egress);
-        Self { shared, provider, cooldown, draining, egress, numbers, credential_at: 0, links, watch }
+        // Who waited at an owner that died asks again by himself.
+        shared.gate().reset();
+        Self {
+            ceilings: [links.router.ceiling.clone(), provider.ceiling.clone()],
+            shared,
+            provider,
+            cooldown,
+            waiting: HashMap::new(),
+            timer: None,
+            draining,
+            egress,
+            numbers,
+            credential_at: 0,
+            links,
+            watch,
+        }
     }
 
     fn owner(&self) -> Owner {
@@ -267,34 +278,10 @@ impl Handler<Announce> for Connection {
     }
 }
 
-impl Handler<Acquire> for Connection {
-    type Result = Result<Slot, Refusal>;
-
-    fn handle(&mut self, acquire: Acquire, _: &mut Self::Context) -> Self::Result {
-        if self.shared.leaving.load(Ordering::SeqCst) {
-            return Err(Refusal { why: Exclusion::Unavailable, retry_at: None });
-        }
-        if self.draining && self.cooldown.view().terminal.is_none() {
-            return Err(Refusal { why: Exclusion::Draining, retry_at: None });
-        }
-        let now = self.links.clock.now();
-        if self.shared.slots.cap() > 0 && self.shared.slots.in_flight() >= self.shared.slots.cap() {
-            return Err(Refusal { why: Exclusion::ConcurrencyCap, retry_at: Some(now + 1_000) });
-        }
-        let trial = self.cooldown.admit(acquire.others, now)?;
-        let taken = self.shared.slots.take();
-        debug_assert!(taken, "the cap was checked above and only this actor takes slots");
-        if trial.lone {
-            self.note("ready", "ready", "trial", now);
-        }
-        Ok(Slot { trial, connection: self.shared.clone(), spoken: false })
-    }
-}
-
 impl Handler<Settle> for Connection {
     type Result = ();
 
-    fn handle(&mut self, settle: Settle, _: &mut Self::Context) {
+    fn handle(&mut self, settle: Settle, ctx: &mut Self::Context) {
         let now = self.links.clock.now();
         let moved = self.saw_egress(settle.egress.as_deref(), now);
         if self.is_of_another_credential(&settle) {
@@ -307,16 +294,19 @@ impl Handler<Settle> for Connection {
         self.mark(&settle.verdict, now);
         self.tell_provider(&settle);
         self.tell_lockouts(&settle);
+        self.rest_line(now);
+        self.look_at_line(ctx);
     }
 }
 
 impl Handler<Abandon> for Connection {
     type Result = ();
 
-    fn handle(&mut self, abandon: Abandon, _: &mut Self::Context) {
+    fn handle(&mut self, abandon: Abandon, ctx: &mut Self::Context) {
         let now = self.links.clock.now();
         let change = self.cooldown.record(abandon.trial, &Verdict::Neutral, now, now);
         self.pass_on(change);
+        self.look_at_line(ctx);
     }
 }
 
@@ -325,8 +315,8 @@ impl Handler<Configure> for Connection {
 
     fn handle(&mut self, Configure(numbers): Configure, ctx: &mut Self::Context) {
         self.shared.leaving.store(false, Ordering::SeqCst);
-        self.shared.slots.set_cap(numbers.max_concurrent);
         let now = self.links.clock.now();
+        self.shared.gate().configure(numbers.gate.clone(), now);
         if is_other_credential(&self.numbers.fingerprint, &numbers.fingerprint) {
             self.credential_at = now;
             let change = self.cooldown.credential_changed(now);
@@ -338,6 +328,8 @@ impl Handler<Configure> for Connection {
         self.cooldown.configure(numbers.cooldown);
         self.change_retry(|entry| entry.configure(numbers.retry), now);
         self.numbers = numbers;
+        self.rest_line(now);
+        self.look_at_line(ctx);
         ctx.notify(Announce);
     }
 }
@@ -363,7 +355,8 @@ impl Handler<Leave> for Connection {
         if end == End::Retired {
             // Written before the count is read, as a slot gives its count back before it reads this.
             self.shared.leaving.store(true, Ordering::SeqCst);
-            if self.shared.slots.in_flight() > 0 {
+            self.clear_line(Refusal { why: Exclusion::Unavailable, retry_at: None });
+            if self.shared.in_flight() > 0 {
                 return;
             }
         }

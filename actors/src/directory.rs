@@ -1,7 +1,7 @@
 //! Handles by id, outside every actor: they stay when an owner is replaced.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use arc_swap::ArcSwap;
@@ -10,11 +10,12 @@ use policy::change::Change;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lockout::LockKey;
 
-use crate::blueprint::MailboxBounds;
+use crate::blueprint::{MAX_QUEUED_TOTAL, MailboxBounds};
+use crate::ceiling::Ceiling;
 use crate::clock::Clock;
 use crate::connection::ConnectionShared;
 use crate::lockout::LockoutShared;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Gauge, Mailbox};
 use crate::messages::{Observer, Owner, Publish, Snapshot, StoreLink, View};
 use crate::provider::ProviderShared;
 use crate::router::Router;
@@ -57,6 +58,10 @@ pub struct RouterShared {
     pub board: ArcSwap<Board>,
     /// How often it was shared.
     pub shares: AtomicU64,
+    /// The cap of the whole process.
+    pub ceiling: Arc<Ceiling>,
+    /// Requests that wait in any connection's line (decision 14).
+    pub queued: Arc<Gauge>,
     /// Replacements since the process started.
     pub restarts: AtomicU64,
 }
@@ -68,52 +73,10 @@ impl RouterShared {
             mailbox: Mailbox::new(capacity),
             board: ArcSwap::from_pointee(Board::default()),
             shares: AtomicU64::new(0),
+            ceiling: Arc::default(),
+            queued: Gauge::new(MAX_QUEUED_TOTAL),
             restarts: AtomicU64::new(0),
         }
-    }
-}
-
-/// Slots of a connection: counted by its owner, given back by whoever drops a permit.
-#[derive(Debug, Default)]
-pub struct Slots {
-    in_flight: AtomicU32,
-    cap: AtomicU32,
-}
-
-impl Slots {
-    /// At most `cap` at once; 0: no cap.
-    pub fn new(cap: u32) -> Self {
-        Self { in_flight: AtomicU32::new(0), cap: AtomicU32::new(cap) }
-    }
-
-    /// Requests in flight.
-    pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::SeqCst)
-    }
-
-    /// The cap; 0: none.
-    pub fn cap(&self) -> u32 {
-        self.cap.load(Ordering::Relaxed)
-    }
-
-    /// Changes the cap without dropping anybody.
-    pub fn set_cap(&self, cap: u32) {
-        self.cap.store(cap, Ordering::Relaxed);
-    }
-
-    /// Takes a slot if one is free. Only the connection's actor calls it, so the check and
-    /// the count need not be one step.
-    pub(crate) fn take(&self) -> bool {
-        let cap = self.cap();
-        if cap > 0 && self.in_flight() >= cap {
-            return false;
-        }
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        true
-    }
-
-    pub(crate) fn give_back(&self) {
-        self.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | [`router::Router`] | process | board, routing memory, supervision of all others | `Pick`, `Publish`, `Served`, `Lock`, `Decay`, `CoolSiblings`, `Died`, `Apply`, `Restart` |
 //! | [`provider::Provider`] | provider | the breaker | `Admit`, `Record`, an `Order` |
-//! | [`connection::Connection`] | connection | its rest, its slots, the drain flag | `Acquire`, `Settle`, `CheckFailed`, `CoolWith`, an `Order` |
+//! | [`connection::Connection`] | connection | its rest, its gate and line, the drain flag | `Acquire`, `Look`, `Settle`, `CheckFailed`, `CoolWith`, an `Order` |
 //! | [`lockout::Lockout`] | barred model of a connection | failure count and deadline | `Fail`, `Succeed`, an `Order` |
 //!
 //! Handlers read the clock once, never wait, and answer in a few lines. What must
@@ -14,6 +14,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod blueprint;
+pub mod ceiling;
 pub mod clock;
 pub mod connection;
 pub mod directory;

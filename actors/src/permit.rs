@@ -1,6 +1,7 @@
 //! The right to one call: a slot of the connection and a word about the provider.
 //!
-//! Taken in the order provider, connection; a later refusal drops the earlier part.
+//! Taken in the order provider, connection; a later refusal drops the earlier part. A request
+//! that waits for a slot holds nothing: the provider's word is asked for when the slot is there.
 //! Dropping a permit gives everything back, whatever ended the request. Settling is
 //! posted, so that a client that leaves cannot take the verdict along; bad news is
 //! then awaited, so that the same request never picks again what it just saw fail.
@@ -10,12 +11,13 @@ use std::sync::atomic::Ordering;
 
 use policy::breaker::{Admission, Grant};
 use policy::change::{Exclusion, Refusal};
+use policy::gate::Patience;
 use policy::plan::Planned;
 use policy::time::Millis;
 use policy::verdict::{BreakerMark, Failure, Verdict};
 
 use crate::clock::Clock;
-use crate::connection::{Acquire, ConnectionShared, Settle, Slot};
+use crate::connection::{Acquire, Admitted, ConnectionShared, Settle, Slot};
 use crate::directory::{Directory, RouterShared};
 use crate::mailbox::Unanswered;
 use crate::messages::Barrier;
@@ -54,7 +56,7 @@ fn refusal(unanswered: Unanswered) -> Refusal {
 
 impl Owners {
     /// Asks the target's owners: the provider if its breaker is half-open, then the connection.
-    /// `others`: the plan holds another target (decision 3a).
+    /// A connection without room refuses at once. `others`: the plan holds another target (decision 3a).
     pub async fn acquire(&self, target: &Planned, others: bool) -> Result<Permit, Refusal> {
         let gone = Refusal { why: Exclusion::Unavailable, retry_at: None };
         let provider = self.directory.provider(&target.provider).ok_or(gone)?;
@@ -63,7 +65,46 @@ impl Owners {
             Some(_) => None,
             None => Some(provider.mailbox.ask(Admit).await.map_err(refusal)??),
         };
-        let slot = connection.mailbox.ask(Acquire { others }).await.map_err(refusal)??;
+        let acquire = Acquire { model: target.model.clone(), others, patience: Patience::None };
+        match connection.mailbox.ask(acquire).await.map_err(refusal)?? {
+            Admitted::In(slot) => self.permit(target, slot, probe, connection, provider),
+            // Nobody is put in line who did not ask for it.
+            Admitted::Waits(_) => Err(Refusal { why: Exclusion::ConcurrencyCap, retry_at: None }),
+        }
+    }
+
+    /// Joins the line of a target, and awaits the slot or the end of the owner's patience. Dropped
+    /// meanwhile, the place in line is given up. An owner that dies is asked once more.
+    pub async fn queue(&self, target: &Planned, patience: Patience) -> Result<Permit, Refusal> {
+        let gone = Refusal { why: Exclusion::Unavailable, retry_at: None };
+        let provider = self.directory.provider(&target.provider).ok_or(gone)?;
+        let connection = self.directory.connection(&target.connection).ok_or(gone)?;
+        let acquire = Acquire { model: target.model.clone(), others: false, patience };
+        for _ in 0..2 {
+            let slot = match connection.mailbox.ask(acquire.clone()).await.map_err(refusal)?? {
+                Admitted::In(slot) => slot,
+                Admitted::Waits(mut waiting) => match waiting.turn().await {
+                    Some(turn) => turn?,
+                    None => continue,
+                },
+            };
+            let probe = match target.grant {
+                Some(_) => None,
+                None => Some(provider.mailbox.ask(Admit).await.map_err(refusal)??),
+            };
+            return self.permit(target, slot, probe, connection, provider);
+        }
+        Err(gone)
+    }
+
+    fn permit(
+        &self,
+        target: &Planned,
+        slot: Slot,
+        probe: Option<Probe>,
+        connection: Arc<ConnectionShared>,
+        provider: Arc<ProviderShared>,
+    ) -> Result<Permit, Refusal> {
         let grant = self.still_open(&provider, probe.as_ref())?;
         let sent_at = self.clock.now();
         let target = target.clone();

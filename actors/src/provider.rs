@@ -16,6 +16,7 @@ use policy::ids::ProviderId;
 use policy::time::Millis;
 use policy::window::{Mark, WindowGate, WindowSettings};
 
+use crate::ceiling::Ceiling;
 use crate::directory::Links;
 use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, Owner, Publish, Snapshot, View};
@@ -31,6 +32,8 @@ pub struct ProviderShared {
     pub view: ArcSwap<BreakerView>,
     /// Its failures across requests (core 2); only the actor writes it.
     pub window: ArcSwap<WindowGate>,
+    /// Its cap and window over all its connections (flow 1.9, 4.4).
+    pub ceiling: Arc<Ceiling>,
     /// Replacements since the process started.
     pub restarts: AtomicU64,
 }

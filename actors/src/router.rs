@@ -88,6 +88,8 @@ impl Actor for Router {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Self::Context) {
+        let blueprint = self.seed.blueprint.load_full();
+        self.set_ceilings(&blueprint);
         self.spawn_missing();
         self.ask_all_to_publish();
         // At once: a message to itself would come after questions that are already waiting.

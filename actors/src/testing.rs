@@ -14,6 +14,7 @@ use policy::breaker::BreakerSettings;
 use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use policy::change::{Change, Refusal};
 use policy::cooldown::CooldownSettings;
+use policy::gate::GateSettings;
 use policy::ids::{Class, ConnectionId, ProviderId};
 use policy::lockout::{LockKey, LockoutSettings};
 use policy::plan::{Plan, Planned};
@@ -97,7 +98,10 @@ fn add_provider(catalogue: &mut Catalogue, blueprint: &mut Blueprint, id: &str, 
             retry: RetryCooldown::default(),
             shares_egress: false,
             usable: true,
-            max_concurrent: cap.parse().expect("slots are a number"),
+            gate: GateSettings {
+                account_cap: cap.parse().expect("slots are a number"),
+                ..GateSettings::default()
+            },
             fingerprint: String::new(),
         };
         blueprint.connections.insert(connection.into(), numbers);

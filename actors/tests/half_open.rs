@@ -257,7 +257,7 @@ fn a_client_that_leaves_while_asking_takes_nothing_along() {
         }
         world.quiet().await;
         assert!(got > 0 && left > 100, "some left while asking: {got} got it, {left} left");
-        assert_eq!(world.connection("a1").slots.in_flight(), 0);
+        assert_eq!(world.connection("a1").in_flight(), 0);
         assert_eq!(world.provider("a").view.load().permits_left, 1);
         let cooldown = world.owners.router.board.load().connections["a1"].cooldown.clone();
         assert_eq!((cooldown.trial_due, cooldown.trial_until), (true, None));

@@ -65,7 +65,7 @@ fn verdicts_past_the_bound_are_never_lost() {
             permits.push(world.acquire("a/m").await.unwrap());
         }
         let shared = world.connection("a1");
-        assert_eq!(shared.slots.in_flight(), 1000);
+        assert_eq!(shared.in_flight(), 1000);
         for permit in &mut permits {
             permit.settle(verdict(End::NoFirstByte), true, true);
         }
@@ -81,7 +81,7 @@ fn verdicts_past_the_bound_are_never_lost() {
         }
         world.quiet().await;
         assert_eq!(world.provider("a").view.load().failures, 1000);
-        assert_eq!(shared.slots.in_flight(), 0);
+        assert_eq!(shared.in_flight(), 0);
     });
 }
 

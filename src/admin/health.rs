@@ -56,7 +56,7 @@ pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> HttpR
         let Some(view) = board.connections.get(&shared.id) else { continue };
         let mut shown = views::connection(view, now);
         shown["provider"] = shared.provider.as_str().into();
-        shown["inFlight"] = shared.slots.in_flight().into();
+        shown["inFlight"] = shared.in_flight().into();
         connections.insert(shared.id.to_string(), shown);
     }
     let uptime = admin.started.elapsed().as_secs();

@@ -31,7 +31,7 @@ impl Admin {
             metrics.breaker(shared.id.as_str(), shared.view.load().label(now));
         }
         for shared in self.owners.directory.connections() {
-            metrics.in_flight(shared.id.as_str(), shared.slots.in_flight());
+            metrics.in_flight(shared.id.as_str(), shared.in_flight());
         }
         for gauges in self.gauges() {
             metrics.actor(&gauges);

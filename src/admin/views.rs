@@ -49,14 +49,14 @@ impl Admin {
     pub(super) fn provider_row(&self, shared: &ProviderShared, now: Millis) -> Value {
         let in_flight = self.owners.directory.connections();
         let in_flight = in_flight.iter().filter(|connection| connection.provider == shared.id);
-        let in_flight = in_flight.map(|connection| connection.slots.in_flight()).sum();
+        let in_flight = in_flight.map(|connection| connection.in_flight()).sum();
         let state = shared.view.load().label(now);
         row(("provider", shared.id.as_str()), shared.mailbox.gauge(), &shared.restarts, in_flight, state)
     }
 
     pub(super) fn connection_row(&self, shared: &ConnectionShared, board: &Board, now: Millis) -> Value {
         let state = connection_state(board.connections.get(&shared.id).map(AsRef::as_ref), now);
-        let in_flight = shared.slots.in_flight();
+        let in_flight = shared.in_flight();
         row(("connection", shared.id.as_str()), shared.mailbox.gauge(), &shared.restarts, in_flight, state)
     }
 

@@ -1,6 +1,8 @@
 //! The one mapping from what is wrong to status, code and words. Every error that
 //! switchtower makes itself carries a code of `Code`; README's table is tested against it.
 
+mod own_limit;
+
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -13,6 +15,8 @@ use serde_json::{Map, Value, json};
 use crate::formats::body::BadBody;
 use crate::formats::error::{ErrorFacts, body};
 use crate::relay::{Story, Trouble};
+
+use own_limit::own_limit;
 
 macro_rules! codes {
     ($($variant:ident = $text:literal, $status:literal, $meaning:literal;)+) => {
@@ -58,7 +62,12 @@ codes! {
     RequestTooLarge = "request_too_large", 413, "the body is larger than `server.max_body`";
     ModelCooldown = "model_cooldown", 429, "every account of the only target rests";
     AllTargetsSkipped = "ALL_TARGETS_SKIPPED", 503, "every target of the combo was skipped; 429 when a wait is known";
-    SemaphoreQueueFull = "SEMAPHORE_QUEUE_FULL", 429, "every slot of the connection is taken";
+    SemaphoreQueueFull = "SEMAPHORE_QUEUE_FULL", 429, "every slot is taken, and as many wait as may";
+    SemaphoreTimeout = "SEMAPHORE_TIMEOUT", 429, "no slot became free in time";
+    RateLimitQueueFull = "RATE_LIMIT_QUEUE_FULL", 429, "as many wait for the connection's local limiter as may";
+    RateLimitQueueTimeout = "RATE_LIMIT_QUEUE_TIMEOUT", 503, "the local limiter did not let the request go in time";
+    RateLimitQueueWedged = "RATE_LIMIT_QUEUE_WEDGED", 503, "the local limiter stood still and was replaced";
+    RateLimitExecutionTimeout = "RATE_LIMIT_EXECUTION_TIMEOUT", 504, "the request ran longer than a limited connection's may";
     BadGateway = "bad_gateway", 502, "no upstream gave an answer, or the attempts failed in different ways";
     UpstreamAuthFailed = "upstream_auth_failed", 502, "the upstream refused the credential of our account";
     UpstreamCreditsExhausted = "upstream_credits_exhausted", 502, "the upstream wants our account paid";
@@ -249,9 +258,7 @@ fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
         Blocked::MailboxFull => {
             Problem::new(Code::MailboxFull, "too many requests wait for the connection").after(1_000)
         }
-        Blocked::ConcurrencyCap => {
-            Problem::new(Code::SemaphoreQueueFull, "every slot of the connection is taken").after(1_000)
-        }
+        Blocked::OwnLimit(why, wait) => own_limit(why, wait),
         Blocked::KeyNotAllowed => Problem::new(
             Code::PermissionDenied,
             format!("this key may use no connection that serves `{model}`"),

@@ -44,13 +44,13 @@ pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
     Served { outcome: Outcome::Ours(trouble), story: Story::default() }
 }
 
-struct Run<'a> {
-    worker: &'a Worker,
+pub(super) struct Run<'a> {
+    pub(super) worker: &'a Worker,
     inquiry: &'a Inquiry,
-    plan: Plan,
+    pub(super) plan: Plan,
     attempts: Attempts,
     kept: Vec<Option<Kept>>,
-    story: Story,
+    pub(super) story: Story,
 }
 
 impl<'a> Run<'a> {
@@ -79,6 +79,13 @@ impl<'a> Run<'a> {
                         Err(next) => next,
                     }
                 }
+                Next::Queue(targets) => match self.queue(&targets).await {
+                    Ok((target, permit)) => match self.send(target, permit).await {
+                        Ok(reply) => break Outcome::Upstream(reply),
+                        Err(next) => next,
+                    },
+                    Err(next) => next,
+                },
                 Next::Stop(failure) => break self.as_it_failed(failure),
                 Next::Exhausted => break self.exhausted(),
                 Next::TooMany => break Outcome::Ours(Trouble::TooManyAttempts),
@@ -98,13 +105,21 @@ impl<'a> Run<'a> {
         let target = self.plan.targets[index].clone();
         let others = self.attempts.others_left(index);
         let owners = &self.worker.tower.owners;
-        let mut permit = match owners.acquire(&target, others).await {
-            Ok(permit) => permit,
-            Err(refusal) => {
-                self.story.excluded.push(Excluded::refused(&target, refusal));
-                return Err(self.attempts.refused(index, refusal));
-            }
-        };
+        match owners.acquire(&target, others).await {
+            Ok(permit) => self.send(index, permit).await,
+            Err(refusal) => Err(self.refused(index, refusal)),
+        }
+    }
+
+    /// An owner said no.
+    pub(super) fn refused(&mut self, index: usize, refusal: Refusal) -> Next {
+        self.story.excluded.push(Excluded::refused(&self.plan.targets[index], refusal));
+        self.attempts.refused(index, refusal)
+    }
+
+    async fn send(&mut self, index: usize, mut permit: Permit) -> Result<Reply, Next> {
+        let target = self.plan.targets[index].clone();
+        let others = self.attempts.others_left(index);
         self.attempts.dispatch(index);
         self.story.order.push(Chosen::of(&target));
         let started = Instant::now();
@@ -156,9 +171,7 @@ impl<'a> Run<'a> {
             // Nobody's fault: the permit returns, and the next target may do better.
             Verdict::Success | Verdict::Neutral => {
                 drop(permit);
-                let refusal = fault.refusal.unwrap_or(UNAVAILABLE);
-                self.story.excluded.push(Excluded::refused(target, refusal));
-                return self.attempts.refused(index, refusal);
+                return self.refused(index, fault.refusal.unwrap_or(UNAVAILABLE));
             }
         };
         // A dead refresh token is a 401 that nobody needs to be asked for.

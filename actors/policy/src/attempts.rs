@@ -56,7 +56,7 @@ impl Default for AttemptSettings {
 }
 
 /// What the request does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Try this target (an index of the plan) after a pause of so many ms. When `retry` is set, the
     /// failed attempt is not settled: only its retry is (decision 9c).
@@ -68,6 +68,9 @@ pub enum Next {
         /// The same target again.
         retry: bool,
     },
+    /// Every target that is left has no room now: join the lines of these (indices of the plan) and
+    /// go where a place comes free first (flow 1.17).
+    Queue(Vec<usize>),
     /// Give the client this attempt's own answer (an index of `failures`).
     Stop(usize),
     /// Nothing is left to try.
@@ -100,6 +103,8 @@ pub struct Refused {
 enum Row {
     Fresh,
     Deferred,
+    /// It had no room when it was asked.
+    Full,
     Spent,
 }
 
@@ -144,7 +149,7 @@ impl Attempts {
 
     /// The first target.
     pub fn first(&self) -> Next {
-        self.next_row().map_or(Next::Exhausted, |target| self.go(target, 0, false))
+        self.next(0).unwrap_or(Next::Exhausted)
     }
 
     /// A request is about to leave for a target.
@@ -158,11 +163,15 @@ impl Attempts {
         self.rows.iter().enumerate().any(|(index, row)| index != target && *row != Row::Spent)
     }
 
-    /// An owner refused the target: the next one.
+    /// An owner refused the target: the next one. A target that is merely full is asked again when
+    /// nothing else is left.
     pub fn refused(&mut self, target: usize, refusal: Refusal) -> Next {
-        self.rows[target] = Row::Spent;
+        self.rows[target] = match refusal.why.is_worth_queueing() && self.rows[target] != Row::Full {
+            true => Row::Full,
+            false => Row::Spent,
+        };
         self.refusals.push(Refused { target, refusal });
-        self.next_row().map_or(Next::Exhausted, |target| self.go(target, 0, false))
+        self.next(0).unwrap_or(Next::Exhausted)
     }
 
     /// An attempt failed. `probe`: it held a probe of a half-open breaker and is settled whatever follows.
@@ -179,8 +188,8 @@ impl Attempts {
         {
             return self.again(target, wait_ms);
         }
-        match (self.next_row(), retry) {
-            (Some(next), _) => self.go(next, self.pause(&failure), false),
+        match (self.next(self.pause(&failure)), retry) {
+            (Some(next), _) => next,
             (None, Some(wait_ms)) => self.again(target, wait_ms),
             (None, None) => Next::Exhausted,
         }
@@ -217,9 +226,19 @@ impl Attempts {
         last_answer(&self.failures, self.combo)
     }
 
-    fn next_row(&self) -> Option<usize> {
+    /// The next target, after a pause of so many ms; those without room come last, all at once.
+    fn next(&self, wait_ms: Millis) -> Option<Next> {
         let first = |wanted: Row| self.rows.iter().position(|row| *row == wanted);
-        first(Row::Fresh).or_else(|| first(Row::Deferred))
+        if let Some(target) = first(Row::Fresh).or_else(|| first(Row::Deferred)) {
+            return Some(self.go(target, wait_ms, false));
+        }
+        let full = self.rows.iter().enumerate().filter(|(_, row)| **row == Row::Full);
+        let full: Vec<usize> = full.map(|(index, _)| index).collect();
+        match (full.is_empty(), self.dispatched < MAX_DISPATCHES) {
+            (true, _) => None,
+            (false, true) => Some(Next::Queue(full)),
+            (false, false) => Some(Next::TooMany),
+        }
     }
 
     fn go(&self, target: usize, wait_ms: Millis, retry: bool) -> Next {

@@ -10,8 +10,8 @@ use crate::time::Millis;
 pub enum Blocked {
     /// A mailbox was full and nothing else was left.
     MailboxFull,
-    /// Every slot is taken and nothing else was left.
-    ConcurrencyCap,
+    /// A limit of ours was reached and nothing else was left: which, and the wait, ms, if one is known.
+    OwnLimit(Exclusion, Option<Millis>),
     /// The client's key may use none of the connections.
     KeyNotAllowed,
     /// The breaker of the only provider is open; the wait, ms, if one is known.
@@ -38,8 +38,8 @@ pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
     if any(Exclusion::MailboxFull) {
         return Blocked::MailboxFull;
     }
-    if any(Exclusion::ConcurrencyCap) {
-        return Blocked::ConcurrencyCap;
+    if let Some(blocked) = own_limit(excluded, now) {
+        return blocked;
     }
     if all(&|target| target.reason == Exclusion::KeyNotAllowed) {
         return Blocked::KeyNotAllowed;
@@ -58,6 +58,16 @@ pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
         false => wait(&|target| target.reason.is_timer())
             .map_or(Blocked::NoUsableConnection, Blocked::ModelCooldown),
     }
+}
+
+/// The last word of our own limits: what a request waited for in vain says more than that a cap
+/// was full before.
+fn own_limit(excluded: &[Excluded], now: Millis) -> Option<Blocked> {
+    let limits = || excluded.iter().filter(|target| target.reason.is_own_limit());
+    let last =
+        limits().filter(|target| !target.reason.is_worth_queueing()).next_back().or(limits().next_back())?;
+    let wait = limits().filter_map(|target| target.until).min().map(|at| at.saturating_sub(now).max(1));
+    Some(Blocked::OwnLimit(last.reason, wait))
 }
 
 fn earliest(excluded: &[Excluded], test: &dyn Fn(&Excluded) -> bool, now: Millis) -> Option<Millis> {
@@ -102,8 +112,9 @@ mod tests {
         let isolated = excluded(Exclusion::Isolated, None, false);
         let full = excluded(Exclusion::MailboxFull, None, false);
         let cap = excluded(Exclusion::ConcurrencyCap, Some(101_000), false);
+        let waited = excluded(Exclusion::SemaphoreTimeout, Some(100_500), false);
         let key = excluded(Exclusion::KeyNotAllowed, None, false);
-        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 19] = [
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 20] = [
             ("N", true, vec![&open, &later], Blocked::AllCoolingDown(Some(12_400))),
             ("N, held by an operator", true, vec![&isolated], Blocked::AllCoolingDown(None)),
             ("G", true, vec![&open, &lock], Blocked::SkippedUntil(40_000)),
@@ -121,7 +132,13 @@ mod tests {
             ("F, out of credit", true, vec![&unpaid], Blocked::Skipped),
             ("no account", false, vec![], Blocked::NoUsableConnection),
             ("mailbox", true, vec![&open, &full], Blocked::MailboxFull),
-            ("gate", false, vec![&lock, &cap], Blocked::ConcurrencyCap),
+            ("gate", false, vec![&lock, &cap], Blocked::OwnLimit(Exclusion::ConcurrencyCap, Some(1_000))),
+            (
+                "gate, waited",
+                true,
+                vec![&cap, &waited, &cap],
+                Blocked::OwnLimit(Exclusion::SemaphoreTimeout, Some(500)),
+            ),
             ("key", false, vec![&key], Blocked::KeyNotAllowed),
         ];
         for (row, combo, targets, expected) in rows {

@@ -44,8 +44,24 @@ pub enum Exclusion {
     Recovering,
     /// The model is barred on this connection.
     ModelLockout,
-    /// Every slot of the connection is taken.
+    /// A cap is used up: the global one, the provider's, the connection's or the model's.
     ConcurrencyCap,
+    /// The connection's local limiter holds it back for now.
+    LocalLimit,
+    /// As many wait for a slot as may (flow 1.16).
+    SemaphoreQueueFull,
+    /// No slot became free in time (flow 1.20).
+    SemaphoreTimeout,
+    /// As many wait for the local limiter as may (flow 4.13).
+    QueueFull,
+    /// The local limiter did not let it go in time (flow 4.11).
+    QueueTimeout,
+    /// The local limiter stood still and was replaced (flow 4.21).
+    QueueWedged,
+    /// It ran longer than a limited connection's requests may (flow 4.12).
+    ExecutionTimeout,
+    /// As many wait in all lines together as may (decision 14).
+    QueuedTotal,
     /// The connection's mailbox is full.
     MailboxFull,
     /// The connection is being drained by an operator.
@@ -77,6 +93,14 @@ impl Exclusion {
             Self::Recovering => "recovering",
             Self::ModelLockout => "model_lockout",
             Self::ConcurrencyCap => "concurrency_cap",
+            Self::LocalLimit => "local_limit",
+            Self::SemaphoreQueueFull => "semaphore_queue_full",
+            Self::SemaphoreTimeout => "semaphore_timeout",
+            Self::QueueFull => "rate_limit_queue_full",
+            Self::QueueTimeout => "rate_limit_queue_timeout",
+            Self::QueueWedged => "rate_limit_queue_wedged",
+            Self::ExecutionTimeout => "rate_limit_execution_timeout",
+            Self::QueuedTotal => "max_queued_total",
             Self::MailboxFull => "mailbox_full",
             Self::Draining => "draining",
             Self::Banned => "banned",
@@ -87,6 +111,27 @@ impl Exclusion {
             Self::FormatNotSupported => "format_not_supported",
             Self::KeyNotAllowed => "key_not_allowed",
         }
+    }
+
+    /// A place in line would help: nothing is wrong with the target, it only has no room now.
+    pub fn is_worth_queueing(self) -> bool {
+        matches!(self, Self::ConcurrencyCap | Self::LocalLimit)
+    }
+
+    /// A limit of ours was reached. It says nothing of the connection (decision 9, flow 1.26, 4.30).
+    pub fn is_own_limit(self) -> bool {
+        matches!(
+            self,
+            Self::ConcurrencyCap
+                | Self::LocalLimit
+                | Self::SemaphoreQueueFull
+                | Self::SemaphoreTimeout
+                | Self::QueueFull
+                | Self::QueueTimeout
+                | Self::QueueWedged
+                | Self::ExecutionTimeout
+                | Self::QueuedTotal
+        )
     }
 
     /// Held only by a resilience timer, so waiting helps (routing 9.3).

@@ -17,6 +17,7 @@ pub mod change;
 pub mod cooldown;
 pub mod dice;
 pub mod egress;
+pub mod gate;
 pub mod hint;
 pub mod ids;
 pub mod latency;

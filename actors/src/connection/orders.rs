@@ -1,7 +1,7 @@
 //! What operators, tests and background work tell a connection.
 
 use actix::{Handler, Message};
-use policy::change::Change;
+use policy::change::{Change, Exclusion, Refusal};
 use policy::time::Millis;
 use policy::verdict::Failure;
 use policy::window::RetryEntry;
@@ -47,7 +47,7 @@ impl Connection {
 impl Handler<Order> for Connection {
     type Result = ();
 
-    fn handle(&mut self, order: Order, _: &mut Self::Context) {
+    fn handle(&mut self, order: Order, ctx: &mut Self::Context) {
         let now = self.links.clock.now();
         if matches!(order, Order::Reset | Order::Lift) {
             self.change_retry(RetryEntry::clear, now);
@@ -63,6 +63,11 @@ impl Handler<Order> for Connection {
             Order::Undrain => self.drain(false, now),
         };
         self.pass_on(change);
+        if self.draining {
+            self.clear_line(Refusal { why: Exclusion::Draining, retry_at: None });
+        }
+        self.rest_line(now);
+        self.look_at_line(ctx);
     }
 }
 

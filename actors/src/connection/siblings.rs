@@ -45,7 +45,9 @@ impl Handler<CoolWith> for Connection {
 
     fn handle(&mut self, order: CoolWith, _: &mut Self::Context) {
         // Its own guards decide, on its own fresh state (rules 4.8).
-        let change = self.cooldown.cool_with(order.reason, order.for_ms, self.links.clock.now());
+        let now = self.links.clock.now();
+        let change = self.cooldown.cool_with(order.reason, order.for_ms, now);
         self.pass_on(change);
+        self.rest_line(now);
     }
 }

@@ -238,6 +238,7 @@ impl Handler<Apply> for Router {
         directory.set_bounds(blueprint.mailbox);
         self.seed.links.router.mailbox.gauge().set_capacity(blueprint.mailbox.router);
         self.seed.links.store.gauge().set_capacity(blueprint.mailbox.store);
+        self.set_ceilings(&blueprint);
         for shared in directory.providers() {
             match blueprint.providers.get(&shared.id) {
                 Some(settings) => {
@@ -261,5 +262,17 @@ impl Handler<Apply> for Router {
         }
         self.spawn_missing();
         self.fold(ctx);
+    }
+}
+
+impl Router {
+    /// Caps over several connections take their new numbers at once.
+    pub(super) fn set_ceilings(&self, blueprint: &Blueprint) {
+        let (router, now) = (&self.seed.links.router, self.seed.links.clock.now());
+        router.ceiling.configure(blueprint.ceiling(), now);
+        router.queued.set_capacity(blueprint.max_queued_total);
+        for provider in self.seed.directory.providers() {
+            provider.ceiling.configure(blueprint.ceiling_of(&provider.id), now);
+        }
     }
 }

@@ -85,7 +85,7 @@ pub(super) struct Remembered<'a> {
 
 impl Memory for Remembered<'_> {
     fn in_flight(&self, connection: &ConnectionId) -> u32 {
-        self.directory.connection(connection).map_or(0, |shared| shared.slots.in_flight())
+        self.directory.connection(connection).map_or(0, |shared| shared.in_flight())
     }
 
     fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics> {

@@ -7,6 +7,7 @@ use actors::blueprint::{Blueprint, ConnectionNumbers, MailboxBounds};
 use policy::breaker::BreakerSettings;
 use policy::cooldown::{CooldownSettings, resolve_delay};
 use policy::egress;
+use policy::gate::GateSettings;
 use policy::ids::Class;
 use policy::lockout::LockoutSettings;
 use policy::time::Millis;
@@ -38,6 +39,7 @@ pub fn blueprint(settings: &Settings, salt: &str) -> Blueprint {
             .collect(),
         connections: connections.collect(),
         mailbox: bounds(&settings.mailbox),
+        ..Blueprint::default()
     }
 }
 
@@ -134,7 +136,7 @@ fn numbers(
         retry: retry(settings),
         shares_egress: shares_egress(provider.id.as_str()),
         usable: is_usable(provider, connection),
-        max_concurrent: connection.max_concurrent,
+        gate: GateSettings { account_cap: connection.max_concurrent, ..GateSettings::default() },
         fingerprint: credential_of(connection).map(|text| fingerprint(&text, salt)).unwrap_or_default(),
     }
 }

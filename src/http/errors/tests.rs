@@ -2,6 +2,7 @@ use actix_web::HttpResponse;
 use actix_web::body::{MessageBody, to_bytes};
 use policy::blocked::Blocked;
 use policy::catalogue::Dialect;
+use policy::change::Exclusion;
 use policy::plan::NoPlan;
 use serde_json::Value;
 
@@ -43,7 +44,7 @@ fn each_local_condition_has_its_status_code_and_wait() {
         (
             "gate",
             false,
-            blocked(Blocked::ConcurrencyCap),
+            blocked(Blocked::OwnLimit(Exclusion::ConcurrencyCap, Some(1_000))),
             429,
             "SEMAPHORE_QUEUE_FULL",
             "rate_limit_error",

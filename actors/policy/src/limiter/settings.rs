@@ -19,6 +19,14 @@ pub struct LimiterSettings {
     pub scope: LimiterScope,
 }
 
+impl LimiterSettings {
+    /// Starts per minute and nothing else: the static window of a provider (flow 4.4).
+    pub fn of_window(rpm: u32) -> Self {
+        let scope = LimiterScope::Connection;
+        Self { rpm, min_time_ms: 0, parallel: 0, max_wait_ms: 0, max_depth: 0, scope }
+    }
+}
+
 /// What shares one limiter on a connection (flow 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimiterScope {

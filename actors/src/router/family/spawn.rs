@@ -1,11 +1,12 @@
 //! Spawning owners from what is known of them, and taking them off when they are gone.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use actix::{Actor, Context};
 use arc_swap::ArcSwap;
 use policy::breaker::Breaker;
+use policy::gate::Gate;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lockout::Lockout as Rule;
 use policy::window::{RetryEntry, WindowGate};
@@ -13,7 +14,6 @@ use policy::window::{RetryEntry, WindowGate};
 use super::Died;
 use crate::blueprint::Blueprint;
 use crate::connection::{self, Connection, ConnectionShared};
-use crate::directory::Slots;
 use crate::lockout::{Lockout, LockoutShared};
 use crate::mailbox::Mailbox;
 use crate::messages::{Announce, Owner, Snapshot};
@@ -137,6 +137,7 @@ impl Router {
                 mailbox: Mailbox::new(blueprint.mailbox.provider),
                 view: ArcSwap::from_pointee(breaker.view()),
                 window: ArcSwap::from_pointee(WindowGate::new(blueprint.window(id))),
+                ceiling: Arc::default(),
                 restarts: AtomicU64::new(0),
             })
         });
@@ -145,6 +146,7 @@ impl Router {
         if shared.mailbox.is_live() {
             return;
         }
+        shared.ceiling.configure(blueprint.ceiling_of(id), now);
         // Nobody else writes it now, and the numbers may be new.
         let mut window = WindowGate::clone(&shared.window.load());
         window.configure(blueprint.window(id));
@@ -175,7 +177,8 @@ impl Router {
                 id: id.clone(),
                 provider: numbers.provider.clone(),
                 mailbox: Mailbox::new(blueprint.mailbox.connection),
-                slots: Slots::new(numbers.max_concurrent),
+                gate: Mutex::new(Gate::new(numbers.gate.clone())),
+                in_flight: AtomicU32::new(0),
                 retry: ArcSwap::from_pointee(RetryEntry::new(numbers.retry)),
                 leaving: AtomicBool::new(false),
                 // An earlier life of this id may have left some.

@@ -1,0 +1,248 @@
+//! Who is let in to a connection, who waits, and whose turn it is.
+//!
+//! The gate decides; this room gives it what stands above the connection, hands out slots and
+//! looks again whenever something may have changed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix::{AsyncContext, Context, Handler, Message};
+use policy::change::{Exclusion, Refusal};
+use policy::cooldown::{Cooldown, Trial};
+use policy::gate::{Door, Entered, Hold, Level, Patience, Ticket, Turns};
+use policy::ids::ModelId;
+use policy::time::Millis;
+use tokio::sync::oneshot;
+
+use super::{Admitted, Connection, Slot, Waiting};
+use crate::ceiling::{Ceiling, Place};
+
+/// Asks for a slot.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Admitted, Refusal>")]
+pub struct Acquire {
+    /// The model, as it is sent upstream.
+    pub model: ModelId,
+    /// The plan holds another target (decision 3a).
+    pub others: bool,
+    /// Whether it may wait in line.
+    pub patience: Patience,
+}
+
+/// Something came free: look whose turn it is.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Look;
+
+/// A request that waited has gone.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Forget {
+    pub(super) ticket: Ticket,
+}
+
+/// What stands above the gate, taken from the outside in (flow 1.9): the process, the provider,
+/// then the connection's own rest.
+struct Above<'a> {
+    cooldown: &'a mut Cooldown,
+    ceilings: [&'a Arc<Ceiling>; 2],
+    others: bool,
+    passed: Vec<(Ticket, Trial, [Place; 2])>,
+    /// The ceiling that had no room.
+    full: Option<usize>,
+}
+
+const LEVELS: [Level; 2] = [Level::Global, Level::Provider];
+
+impl Above<'_> {
+    fn place(&mut self, index: usize, now: Millis) -> Result<Place, Hold> {
+        self.ceilings[index].try_take(now).map_err(|until| {
+            self.full = Some(index);
+            Hold::Cap(LEVELS[index], until)
+        })
+    }
+}
+
+impl Door for Above<'_> {
+    fn pass(&mut self, ticket: Ticket, now: Millis) -> Result<(), Hold> {
+        let places = [self.place(0, now)?, self.place(1, now)?];
+        let trial = self.cooldown.admit(self.others, now).map_err(|refusal| Hold::Rest(refusal.retry_at))?;
+        self.passed.push((ticket, trial, places));
+        Ok(())
+    }
+}
+
+impl Connection {
+    fn above<'a>(cooldown: &'a mut Cooldown, ceilings: &'a [Arc<Ceiling>; 2], others: bool) -> Above<'a> {
+        Above { cooldown, ceilings: [&ceilings[0], &ceilings[1]], others, passed: Vec::new(), full: None }
+    }
+
+    /// Why nobody is let in at all.
+    fn closed(&self) -> Option<Exclusion> {
+        if self.shared.leaving.load(Ordering::SeqCst) {
+            return Some(Exclusion::Unavailable);
+        }
+        (self.draining && self.cooldown.view().terminal.is_none()).then_some(Exclusion::Draining)
+    }
+
+    fn slot(&mut self, (ticket, trial, places): (Ticket, Trial, [Place; 2]), now: Millis) -> Slot {
+        self.shared.in_flight.fetch_add(1, Ordering::SeqCst);
+        if trial.lone {
+            self.note("ready", "ready", "trial", now);
+        }
+        let (connection, clock) = (self.shared.clone(), self.links.clock);
+        Slot { trial, ticket, connection, clock, _places: places, spoken: false }
+    }
+
+    /// Looks whose turn it is, if anybody waits.
+    pub(super) fn look_at_line(&mut self, ctx: &mut Context<Self>) {
+        if !self.waiting.is_empty() {
+            self.look(ctx);
+        }
+    }
+
+    fn look(&mut self, ctx: &mut Context<Self>) {
+        let now = self.links.clock.now();
+        let mut full = self.turn(now);
+        if let Some(ceiling) = full.map(|index| self.ceilings[index].clone()) {
+            ceiling.enlist(&self.shared);
+            // A place that came back before the name was on the list told nobody.
+            if ceiling.has_room() {
+                full = self.turn(now);
+            }
+        }
+        if full.is_none() {
+            // What this connection has no use for is for another one.
+            self.ceilings.iter().for_each(|ceiling| ceiling.wake());
+        }
+        self.set_timer(ctx);
+    }
+
+    /// Lets in whom it can; the ceiling that has no room, if somebody waits for it.
+    fn turn(&mut self, now: Millis) -> Option<usize> {
+        let shared = self.shared.clone();
+        let mut above = Self::above(&mut self.cooldown, &self.ceilings, true);
+        let Turns { admitted, refused, above: waits_above } = shared.gate().tick(&mut above, now);
+        let (passed, full) = (above.passed, above.full);
+        debug_assert_eq!(admitted.len(), passed.len(), "who goes in has passed the door");
+        for pass in passed {
+            let ticket = pass.0;
+            if shared.gate().is_without_slot(ticket) {
+                tracing::warn!(connection = %shared.id, "no slot came free in time; the request goes on without one");
+            }
+            let slot = self.slot(pass, now);
+            if let Some(tell) = self.waiting.remove(&ticket) {
+                // Whoever has gone meanwhile: the slot comes back and says so.
+                drop(tell.send(Ok(slot)));
+            }
+        }
+        self.send_away(refused);
+        full.filter(|_| waits_above)
+    }
+
+    fn send_away(&mut self, refused: impl IntoIterator<Item = (Ticket, Refusal)>) {
+        for (ticket, refusal) in refused {
+            if let Some(tell) = self.waiting.remove(&ticket) {
+                drop(tell.send(Err(refusal)));
+            }
+        }
+    }
+
+    /// Sends everybody away who waits.
+    pub(super) fn clear_line(&mut self, refusal: Refusal) {
+        let tickets = self.shared.gate().reset();
+        self.send_away(tickets.into_iter().map(|ticket| (ticket, refusal)));
+    }
+
+    /// The connection has begun to rest: whoever has not the patience for that hears it now, the
+    /// others go on when it is over (flow 4.23, 4.26).
+    pub(super) fn rest_line(&mut self, now: Millis) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let Some(refusal) = self.cooldown.view().refusal(false, now) else { return };
+        match refusal.retry_at {
+            None => self.clear_line(refusal),
+            Some(until) => {
+                let gone = self.shared.gate().send_impatient_away(until);
+                self.send_away(gone.into_iter().map(|ticket| (ticket, refusal)));
+            }
+        }
+    }
+
+    /// Whoever could go after all of that and does not is stuck (flow 4.21).
+    fn sweep_limiters(&mut self) {
+        let now = self.links.clock.now();
+        let stuck = self.shared.gate().sweep_limiters(now);
+        if !stuck.is_empty() {
+            tracing::error!(connection = %self.shared.id, requests = stuck.len(), "its limiter stood still and was replaced");
+        }
+        let refusal = Refusal { why: Exclusion::QueueWedged, retry_at: Some(now + 1_000) };
+        self.send_away(stuck.into_iter().map(|ticket| (ticket, refusal)));
+    }
+
+    fn set_timer(&mut self, ctx: &mut Context<Self>) {
+        let next = self.shared.gate().next_tick_at();
+        if self.timer.as_ref().map(|(at, _)| *at) == next {
+            return;
+        }
+        if let Some((_, timer)) = self.timer.take() {
+            ctx.cancel_future(timer);
+        }
+        let Some(at) = next else { return };
+        let wait = at.saturating_sub(self.links.clock.now()).max(1);
+        let timer = ctx.run_later(Duration::from_millis(wait), |owner, ctx| {
+            owner.timer = None;
+            owner.look(ctx);
+            owner.sweep_limiters();
+        });
+        self.timer = Some((at, timer));
+    }
+}
+
+impl Handler<Acquire> for Connection {
+    type Result = Result<Admitted, Refusal>;
+
+    fn handle(&mut self, acquire: Acquire, ctx: &mut Self::Context) -> Self::Result {
+        if let Some(why) = self.closed() {
+            return Err(Refusal { why, retry_at: None });
+        }
+        let now = self.links.clock.now();
+        // A connection that rests says so itself; only who stands in line already waits for it.
+        if let Some(refusal) = self.cooldown.view().refusal(acquire.others, now) {
+            return Err(refusal);
+        }
+        let shared = self.shared.clone();
+        let mut above = Self::above(&mut self.cooldown, &self.ceilings, acquire.others);
+        let entered = shared.gate().enter(&acquire.model, acquire.patience, &mut above, now);
+        let passed = above.passed.pop();
+        match (entered?, passed) {
+            (Entered::In(_), Some(pass)) => Ok(Admitted::In(self.slot(pass, now))),
+            (Entered::In(ticket), None) => unreachable!("{ticket} is in and has passed the door"),
+            (Entered::Waits(ticket), _) => {
+                let (tell, turn) = oneshot::channel();
+                self.waiting.insert(ticket, tell);
+                self.look(ctx);
+                Ok(Admitted::Waits(Waiting { ticket, connection: shared, turn, over: false }))
+            }
+        }
+    }
+}
+
+impl Handler<Look> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, _: Look, ctx: &mut Self::Context) {
+        self.look(ctx);
+    }
+}
+
+impl Handler<Forget> for Connection {
+    type Result = ();
+
+    fn handle(&mut self, Forget { ticket }: Forget, _: &mut Self::Context) {
+        self.waiting.remove(&ticket);
+        self.shared.gate().forget(ticket);
+    }
+}

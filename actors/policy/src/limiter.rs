@@ -96,7 +96,9 @@ impl Limiter {
             return Pace::Busy;
         }
         let spaced = self.started_at.map(|at| at.saturating_add(self.min_time_ms()));
-        let filled = [self.own, self.told].into_iter().flatten().filter_map(|it| it.empty_until());
+        // The end of a pause fills the operator's count, so only that end is waited for.
+        let own = self.own.filter(|_| self.paused_until.is_none());
+        let filled = [own, self.told].into_iter().flatten().filter_map(|it| it.empty_until());
         match filled.chain(spaced).chain(self.paused_until).max() {
             Some(at) if at > now => Pace::Until(at),
             _ => Pace::Go,

@@ -84,6 +84,15 @@ fn after_a_pause_the_operators_numbers_hold_from_its_end() {
     assert_eq!(left, [64_000, 64_000, 65_000].map(Left::Started));
 }
 
+/// Flow 4.23: the queued go out at the refill, and that is the end of the wait.
+#[test]
+fn a_pause_is_not_followed_by_the_rest_of_an_empty_minute() {
+    let mut limiter = Limiter::new(LimiterSettings { rpm: 1, ..MINUTE }, T0);
+    limiter.start(T0);
+    limiter.pause(5_000, T0);
+    assert_eq!(send(&mut limiter, &[(0, 1); 2]), [5_000, 65_000].map(Left::Started));
+}
+
 /// Decision 3.
 #[test]
 fn a_shorter_wait_never_ends_a_pause_sooner() {

@@ -4,6 +4,8 @@
 
 #[path = "properties/hints.rs"]
 mod hints;
+#[path = "properties/limiter.rs"]
+mod limiter;
 #[path = "properties/locks.rs"]
 mod locks;
 #[path = "properties/recording.rs"]

@@ -32,6 +32,7 @@ fn in_object(object: &Value, clock: Clock) -> Option<Hint> {
     }
     let wait_ms = None
         .or_else(|| quota_reset_delay(places))
+        .or_else(|| untyped_retry_delay(places))
         .or_else(|| first(places, "retryAfter", |value| until(dates::date(value.as_str()?)?, clock.server)))
         .or_else(|| first(places, "retry_after_ms", milliseconds))
         .or_else(|| first(places, "retryAfterMs", milliseconds))
@@ -56,10 +57,20 @@ fn quota_reset_delay(places: Places<'_>) -> Option<Millis> {
     in_details(places, "ErrorInfo", |detail| span(detail.get("metadata")?.get("quotaResetDelay")?))
 }
 
+/// Flow 4.22: the same field where nothing says what it is.
+fn untyped_retry_delay(places: Places<'_>) -> Option<Millis> {
+    let untyped = |detail: &&Value| detail.get("@type").is_none();
+    let in_details = details(places).filter(untyped).find_map(|detail| span(detail.get("retryDelay")?));
+    in_details.or_else(|| first(places, "retryDelay", span))
+}
+
 fn in_details(places: Places<'_>, kind: &str, read: impl Fn(&Value) -> Option<Millis>) -> Option<Millis> {
-    let details = places.into_iter().flatten().filter_map(|place| place.get("details")?.as_array());
     let is_kind = |detail: &&Value| detail["@type"].as_str().is_some_and(|name| name.contains(kind));
-    details.flatten().filter(is_kind).find_map(read)
+    details(places).filter(is_kind).find_map(read)
+}
+
+fn details<'a>(places: Places<'a>) -> impl Iterator<Item = &'a Value> {
+    places.into_iter().flatten().filter_map(|place| place.get("details")?.as_array()).flatten()
 }
 
 // === values ===

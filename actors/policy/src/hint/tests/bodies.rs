@@ -69,6 +69,29 @@ fn fc_075_the_quota_reset_delay_of_error_info() {
     assert_eq!(stated(metadata), None, "each field in its own type");
 }
 
+/// Flow 4.22: it is obeyed, but no lock rests on it (flow 4.24, E81).
+#[test]
+fn a_retry_delay_without_a_type_is_a_wait_of_the_body() {
+    let rows = [
+        (r#"{"error":{"retryDelay":"45s"}}"#, 45_000),
+        (r#"{"retryDelay":45}"#, 45_000),
+        (r#"{"error":{"details":[{"retryDelay":"45s"}]}}"#, 45_000),
+        (r#"[{"error":{"details":[{},{"retryDelay":"1.5s"}]}}]"#, 1_500),
+        (r#"{"error":{"retryDelay":"soon"},"retryDelay":"7s"}"#, 7_000),
+        (
+            r#"{"error":{"retryDelay":"45s","details":[{"metadata":{"quotaResetDelay":"5s"},"@type":"ErrorInfo"}]}}"#,
+            5_000,
+        ),
+    ];
+    for (body, want) in rows {
+        assert_eq!(stated(body), Some((want, HintSource::Body)), "{body}");
+    }
+    let typed = r#"{"error":{"retryDelay":"45s","details":[{"@type":"x.RetryInfo","retryDelay":"9s"}]}}"#;
+    assert_eq!(stated(typed), Some((9_000, HintSource::GoogleRpcRetryInfo)));
+    assert_eq!([HintSource::Header, HintSource::Body].map(HintSource::is_typed), [false; 2]);
+    assert!(HintSource::GoogleRpcRetryInfo.is_typed());
+}
+
 #[test]
 fn named_fields_of_a_body() {
     let rows = [

@@ -10,6 +10,7 @@
 
 mod answer;
 pub mod behaviour;
+mod capacity;
 mod credential;
 mod dialect;
 mod exchange;

@@ -4,6 +4,8 @@
 
 #[path = "demo/behaviours.rs"]
 mod behaviours;
+#[path = "demo/capacity.rs"]
+mod capacity;
 #[path = "demo/client.rs"]
 mod client;
 #[path = "demo/log.rs"]

@@ -13,9 +13,11 @@ mod tests;
 const MAX_CHUNKS: u64 = 1_000_000;
 /// Bound of every other number in a name; keeps instants far from overflow.
 const MAX_NUMBER: u64 = 1_000_000_000;
+/// How long a `capacity-N` works on one request when the name does not say, ms.
+const CAPACITY_DELAY_MS: u64 = 50;
 
 /// What the upstream does with one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Behaviour {
     /// Answers at once and completely.
     Steady,
@@ -28,6 +30,13 @@ pub enum Behaviour {
     Flaky {
         /// Share that fails, percent.
         percent: u8,
+    },
+    /// Answers after a delay, and 429 to what comes while so many are in flight.
+    Capacity {
+        /// Requests at once, for each credential.
+        count: u64,
+        /// Delay, ms.
+        delay_ms: u64,
     },
     /// Answers 503 until the server has run for this long.
     Down {
@@ -64,7 +73,7 @@ pub enum Behaviour {
 }
 
 /// How an answer breaks off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Breakage {
     /// Silence, with the socket left open.
     Stall,
@@ -73,7 +82,7 @@ pub enum Breakage {
 }
 
 /// What comes instead of an HTTP answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Headless {
     /// Nothing, for as long as the client waits.
     Hang,
@@ -84,7 +93,7 @@ pub enum Headless {
 }
 
 /// A complete answer with a chosen status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
@@ -93,7 +102,7 @@ pub struct Refusal {
 }
 
 /// What is special about a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Manner {
     /// The dialect's error body, perhaps with `retry-after` in seconds.
     Plain {
@@ -120,6 +129,10 @@ pub fn behaviours() -> &'static [(&'static str, &'static str)] {
         ("slow-Nms", "answers after N milliseconds"),
         ("status-N[-retry-S]", "answers status N with the dialect's error body, and retry-after: S"),
         ("flaky-P", "answers P % of its requests with 503, evenly spread and always the same ones"),
+        (
+            "capacity-N[-MSms]",
+            "answers after MS (50) milliseconds, and 429 while N are in flight for that name and credential",
+        ),
         ("down-Ns", "answers 503 for the first N seconds after the upstream's start"),
         ("stall-after-N", "N content chunks (not streamed: N bytes), then silence on an open socket"),
         ("cut-after-N", "N content chunks (not streamed: N bytes), then the connection is closed"),
@@ -136,11 +149,12 @@ pub fn behaviours() -> &'static [(&'static str, &'static str)] {
 }
 
 /// One name that works for each pattern of `behaviours`, in the same order.
-pub(super) const EXAMPLES: [&str; 16] = [
+pub(super) const EXAMPLES: [&str; 17] = [
     "steady",
     "slow-300ms",
     "status-503",
     "flaky-30",
+    "capacity-2-30ms",
     "down-5s",
     "stall-after-3",
     "cut-after-3",
@@ -179,6 +193,7 @@ impl Behaviour {
         let (kind, parameter) = name.split_at(name.find(|c: char| c.is_ascii_digit())?);
         Some(match kind {
             "slow-" => Self::Slow { delay_ms: number(parameter.strip_suffix("ms")?)? },
+            "capacity-" => capacity(parameter)?,
             "down-" => Self::Down { seconds: number(parameter.strip_suffix('s')?)? },
             "flaky-" => Self::Flaky { percent: within(number(parameter)?, 0, 100)? as u8 },
             "trickle-" => Self::Trickle { bytes_per_second: within(number(parameter)?, 1, MAX_NUMBER)? },
@@ -196,6 +211,14 @@ impl Behaviour {
             _ => return None,
         })
     }
+}
+
+fn capacity(parameter: &str) -> Option<Behaviour> {
+    let (count, delay_ms) = match parameter.split_once('-') {
+        Some((count, delay)) => (count, number(delay.strip_suffix("ms")?)?),
+        None => (parameter, CAPACITY_DELAY_MS),
+    };
+    Some(Behaviour::Capacity { count: number(count)?, delay_ms })
 }
 
 fn plain_refusal(parameter: &str) -> Option<Refusal> {
@@ -231,6 +254,8 @@ impl fmt::Display for Behaviour {
             Self::Steady => out.write_str("steady"),
             Self::Slow { delay_ms } => write!(out, "slow-{delay_ms}ms"),
             Self::Flaky { percent } => write!(out, "flaky-{percent}"),
+            Self::Capacity { count, delay_ms: CAPACITY_DELAY_MS } => write!(out, "capacity-{count}"),
+            Self::Capacity { count, delay_ms } => write!(out, "capacity-{count}-{delay_ms}ms"),
             Self::Down { seconds } => write!(out, "down-{seconds}s"),
             Self::Trickle { bytes_per_second } => write!(out, "trickle-{bytes_per_second}"),
             Self::Chunks { count, every_ms } => write!(out, "chunks-{count}x{every_ms}"),

@@ -129,6 +129,15 @@ impl Exchange {
             Behaviour::Down { seconds } if self.shared.started.elapsed() < Duration::from_secs(seconds) => {
                 return self.refuse(Refusal::plain(503));
             }
+            Behaviour::Capacity { count, delay_ms } => {
+                let credential = credential::of(self.request.headers());
+                let Some(place) = self.shared.places.take(behaviour, count, credential) else {
+                    return self.reject(StatusCode::TOO_MANY_REQUESTS, "too many concurrent requests");
+                };
+                pause(delay_ms).await;
+                // what is left goes out in one piece: whoever reads its end finds the place free
+                drop(place);
+            }
             Behaviour::Slow { delay_ms } => pause(delay_ms).await,
             Behaviour::Chunks { count, every_ms } if !asked.stream || self.dialect.frames().is_none() => {
                 pause(count as u64 * every_ms).await
@@ -187,7 +196,7 @@ impl Exchange {
         self.reply(head, body)
     }
 
-    /// A refusal that no script asked for.
+    /// A refusal in the words of the dialect, without advice.
     fn reject(self, status: StatusCode, message: &str) -> HttpResponse {
         let body = Bytes::from(self.dialect.error(status.as_u16(), message, None));
         let mut head = json(status);

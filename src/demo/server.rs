@@ -15,6 +15,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::behaviour::FlakyCounters;
+use super::capacity::Places;
 use super::dialect::{self, Dialect};
 use super::exchange;
 use super::journal::Journal;
@@ -61,6 +62,7 @@ impl Demo {
 pub(super) struct Shared {
     pub(super) journal: Journal,
     pub(super) flaky: FlakyCounters,
+    pub(super) places: Places,
     pub(super) office: Office,
     pub(super) started: Instant,
 }
@@ -70,6 +72,7 @@ pub async fn bind(settings: DemoSettings) -> io::Result<Demo> {
     let shared = web::Data::from(Arc::new(Shared {
         journal: Journal::new(settings.log),
         flaky: FlakyCounters::default(),
+        places: Places::default(),
         office: Office::default(),
         started: Instant::now(),
     }));

@@ -24,6 +24,9 @@ fn every_name_of_the_contract_is_understood() {
         ("flaky-30", Behaviour::Flaky { percent: 30 }),
         ("flaky-0", Behaviour::Flaky { percent: 0 }),
         ("flaky-100", Behaviour::Flaky { percent: 100 }),
+        ("capacity-2", Behaviour::Capacity { count: 2, delay_ms: 50 }),
+        ("capacity-0-0ms", Behaviour::Capacity { count: 0, delay_ms: 0 }),
+        ("capacity-12-300ms", Behaviour::Capacity { count: 12, delay_ms: 300 }),
         ("down-5s", Behaviour::Down { seconds: 5 }),
         ("stall-after-3", broken(3, Breakage::Stall)),
         ("stall-after-0", broken(0, Breakage::Stall)),
@@ -72,6 +75,13 @@ fn what_makes_no_sense_is_steady() {
         "flaky--1",
         "flaky-",
         "flaky-30%",
+        "capacity-",
+        "capacity-x",
+        "capacity-2-",
+        "capacity-2-ms",
+        "capacity-2-300",
+        "capacity-2ms",
+        "capacity-2-3ms-4ms",
         "down-5",
         "down-s",
         "stall-after-",
@@ -98,6 +108,11 @@ fn what_makes_no_sense_is_steady() {
     for name in names {
         assert_eq!(Behaviour::parse(name), Behaviour::Steady, "{name}");
     }
+}
+
+#[test]
+fn the_delay_of_a_capacity_is_50_ms_unless_told() {
+    assert_eq!(Behaviour::parse("capacity-2-50ms"), Behaviour::parse("capacity-2"), "one name, one count");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::latency::Latency;
 use crate::strategy::{self, Candidate, Metrics};
 use crate::time::Millis;
 
-use step::add_step;
+use step::{Turn, add_step};
 
 /// A request, free of its dialect's details.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +143,7 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
     let step = Step { provider: provider.id.clone(), model, connection: None };
     let mut plan = empty(None, "single", AttemptSettings::direct(), 1);
     plan.timed = world.catalogue.accounts.records_latency();
-    add_step(&mut plan, (0, &step), ask, world, dice);
+    add_step(&mut plan, Turn { index: 0, step: &step, left: 0 }, ask, world, dice);
     Ok(plan)
 }
 
@@ -155,11 +155,12 @@ fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice)
         Some(rule) => rule.rank(combo.steps.len(), &candidate, dice),
         None => (0..combo.steps.len()).collect(),
     };
-    for index in order {
+    for (turn, index) in order.into_iter().enumerate() {
         if plan.targets.len() >= MAX_DISPATCHES {
             break;
         }
-        add_step(&mut plan, (index, &combo.steps[index]), ask, world, dice);
+        let left = combo.steps.len() - turn - 1;
+        add_step(&mut plan, Turn { index, step: &combo.steps[index], left }, ask, world, dice);
     }
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
     if plan.targets.is_empty() && !plan.excluded.is_empty() && plan.excluded.iter().all(foreign) {

@@ -1,14 +1,13 @@
 //! The accounts of one step as an account strategy weighs them (core 4, routing 11.8).
 //!
 //! With `fill-first` nothing is weighed and nothing is thrown. Otherwise at most as many are
-//! weighed as a request may try; a larger provider is entered at a random place, so that every
+//! weighed as the plan has room for; a larger provider is entered at a random place, so that every
 //! account has the same chance and a plan costs the same whatever the provider's size.
 
 use std::sync::Arc;
 
 use super::{Plan, Planned, World, connections};
 use crate::account::{self, Account, AccountStrategy};
-use crate::attempts::MAX_DISPATCHES;
 use crate::board::ConnectionView;
 use crate::catalogue::{ConnectionEntry, Step};
 use crate::dice::Dice;
@@ -38,14 +37,15 @@ impl<'a> Accounts<'a> {
         self.world.catalogue.accounts.strategy != AccountStrategy::FillFirst
     }
 
-    /// The accounts in the order in which they are looked at.
+    /// The accounts in the order in which they are looked at; there is `room` for so many.
     pub(super) fn walk(
         &self,
+        room: usize,
         dice: &mut dyn Dice,
     ) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> + use<'a> {
         let all = || connections(self.step, self.world.catalogue);
         let count = if self.are_weighed() { all().count() } else { 0 };
-        let skipped = if count > MAX_DISPATCHES { dice.below(count) } else { 0 };
+        let skipped = if count > room { dice.below(count) } else { 0 };
         all().skip(skipped).chain(all().take(skipped))
     }
 

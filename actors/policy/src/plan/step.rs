@@ -12,14 +12,36 @@ use crate::ids::ConnectionId;
 use crate::time::Millis;
 use crate::verdict::Reason;
 
-/// Adds what a step offers, up to the most that a request may try.
+/// A step whose turn it is.
+#[derive(Clone, Copy)]
+pub(super) struct Turn<'a> {
+    /// Where it stands in its combo.
+    pub(super) index: usize,
+    /// The step.
+    pub(super) step: &'a Step,
+    /// Steps that come after it.
+    pub(super) left: usize,
+}
+
+impl Turn<'_> {
+    /// How many targets it may add: the most that a request may try, less one for each step that
+    /// comes after it. The healthy one may stand there (FC-051).
+    fn room(self, taken: usize) -> usize {
+        MAX_DISPATCHES.saturating_sub(taken + self.left).max(1)
+    }
+}
+
+/// Adds what a step offers, as far as there is room for it.
 pub(super) fn add_step(
     plan: &mut Plan,
-    (index, step): (usize, &Step),
+    turn: Turn<'_>,
     ask: &Ask<'_>,
     world: World<'_>,
     dice: &mut dyn Dice,
 ) {
+    let Turn { index, step, .. } = turn;
+    let room = turn.room(plan.targets.len());
+    let most = plan.targets.len() + room;
     let combo = plan.combo.is_some();
     let (provider, grant) = match gate(step, combo, ask, world) {
         Ok(passed) => passed,
@@ -27,7 +49,7 @@ pub(super) fn add_step(
     };
     let mut accounts = Accounts::new(plan, step, world);
     let mut any = false;
-    for entry in accounts.walk(dice) {
+    for entry in accounts.walk(room, dice) {
         any = true;
         let held = exclusion(entry, step, ask, world);
         let retry = world.board.retry_cooldown(&entry.id, world.now).filter(|_| combo);
@@ -46,7 +68,7 @@ pub(super) fn add_step(
                 });
             }
         }
-        if plan.targets.len() >= MAX_DISPATCHES {
+        if plan.targets.len() >= most {
             break;
         }
     }

@@ -300,3 +300,37 @@ fn provider_cooldowns_stand_between_the_breaker_and_the_connections() {
     open(&mut board, "b");
     assert_eq!(make("abc", &board).unwrap().excluded[0].reason, Exclusion::CircuitOpen);
 }
+
+/// A combo over so many providers with so many accounts each; how many targets each step got.
+fn shares(steps: usize, accounts: usize) -> Vec<usize> {
+    let ids: Vec<String> = (1..=steps).map(|step| format!("p{step:02}")).collect();
+    let names = |id: &str| (1..=accounts).map(|n| format!("{id}-{n:02}")).collect::<Vec<_>>();
+    let entry = |id: &String| {
+        let names = names(id);
+        provider(id, Dialect::Openai, None, &names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let targets: Vec<_> = ids.iter().map(|id| (id.as_str(), "m", None)).collect();
+    let all = combo("all", "priority", &targets);
+    let catalogue = Catalogue {
+        providers: ids.iter().map(entry).map(|entry| (entry.id.clone(), entry)).collect(),
+        combos: [(all.name.clone(), all)].into(),
+        accounts: AccountSettings::default(),
+    };
+    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None };
+    let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };
+    let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
+    assert!(plan.targets.is_sorted_by_key(|target| target.step), "priority keeps its order");
+    (0..steps).map(|step| plan.targets.iter().filter(|target| target.step == step).count()).collect()
+}
+
+/// Thirty targets are the most (routing 7.8), and many accounts of the first steps take no step's
+/// last place: it may be the healthy one.
+#[test]
+fn fc_051_every_step_has_a_place_in_the_plan() {
+    assert_eq!(shares(12, 3), [3, 3, 3, 3, 3, 3, 3, 3, 3, 1, 1, 1]);
+    assert_eq!(shares(2, 40), [29, 1]);
+    assert_eq!(shares(1, 40), [30]);
+    assert_eq!(shares(10, 3), [3; 10]);
+    assert_eq!(shares(30, 2), [1; 30]);
+    assert_eq!(shares(32, 2), [[1; 30].as_slice(), &[0; 2]].concat());
+}

@@ -141,6 +141,18 @@ impl Wire {
         self.read_until(|reply| reply.end != End::Open)
     }
 
+    /// Reads until the peer has closed, whatever it says before.
+    #[track_caller]
+    pub fn read_to_the_end(&mut self) -> Reply {
+        self.stream.set_read_timeout(Some(LIMIT)).unwrap();
+        self.end = match self.stream.read_to_end(&mut self.raw) {
+            Ok(_) => End::Closed,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => End::Reset,
+            Err(error) => panic!("{error}"),
+        };
+        Reply { end: self.end, ..parse(&self.raw).0 }
+    }
+
     /// Reads until the reply is as wanted, or has ended.
     #[track_caller]
     pub fn read_until(&mut self, wanted: impl Fn(&Reply) -> bool) -> Reply {

@@ -68,6 +68,11 @@ impl Process {
 /// What only some of the tests ask for.
 #[allow(dead_code)]
 impl Process {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The scripted upstream alone.
     pub fn upstream() -> Self {
         Self::start(&["demo-upstream", "--listen", "127.0.0.1:0"], None)

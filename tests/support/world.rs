@@ -54,6 +54,13 @@ impl Setup {
         self.provider_with(id, connections, &format!("format = {ALL_FORMATS}"))
     }
 
+    /// A provider of one account that takes so many requests at once.
+    pub fn provider_capped(mut self, id: &str, cap: u32) -> Self {
+        self = self.provider(id, 1);
+        self.rest.push_str(&format!("max_concurrent = {cap}\n"));
+        self
+    }
+
     /// A provider with its keys given; `format` is one of them.
     pub fn provider_with(self, id: &str, connections: usize, keys: &str) -> Self {
         self.provider_at(id, connections, keys, Upstream::start(id))
@@ -306,6 +313,11 @@ impl Child {
     /// Reads a page of the management API.
     pub fn admin(&self, path: &str) -> Reply {
         admin(self.address, path)
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Ends it with SIGTERM; its log and a dump of its store.

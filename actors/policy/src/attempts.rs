@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::Refusal;
+use crate::cooldown_wait::WaitSettings;
 use crate::dice::Dice;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
 use crate::lockout::is_rule_of_a_model;
@@ -34,6 +35,8 @@ pub struct AttemptSettings {
     pub target_timeout_ms: Millis,
     /// The next target goes before a retry (decision 26a).
     pub failover_before_retry: bool,
+    /// Whether the set is tried again after a short rest (flow 3).
+    pub waits: WaitSettings,
 }
 
 impl AttemptSettings {
@@ -51,6 +54,7 @@ impl Default for AttemptSettings {
             fallback_delay_ms: 0,
             target_timeout_ms: 0,
             failover_before_retry: true,
+            waits: WaitSettings::default(),
         }
     }
 }
@@ -147,6 +151,12 @@ impl Attempts {
         }
     }
 
+    /// Another pass (routing 7.13): what was sent and whom it was counted against stays.
+    pub fn anew(&mut self, plan: &Plan) {
+        let counted = std::mem::take(&mut self.counted);
+        *self = Self { dispatched: self.dispatched, counted, ..Self::new(plan) };
+    }
+
     /// The first target.
     pub fn first(&self) -> Next {
         self.next(0).unwrap_or(Next::Exhausted)
@@ -211,7 +221,12 @@ impl Attempts {
         self.dispatched
     }
 
-    /// Failed attempts, oldest first.
+    /// Whether another request may be sent (routing 7.8).
+    pub fn may_dispatch(&self) -> bool {
+        self.dispatched < MAX_DISPATCHES
+    }
+
+    /// Failed attempts of this pass, oldest first.
     pub fn failures(&self) -> &[Failed] {
         &self.failures
     }
@@ -242,7 +257,7 @@ impl Attempts {
     }
 
     fn go(&self, target: usize, wait_ms: Millis, retry: bool) -> Next {
-        match self.dispatched < MAX_DISPATCHES {
+        match self.may_dispatch() {
             true => Next::Try { target, wait_ms, retry },
             false => Next::TooMany,
         }

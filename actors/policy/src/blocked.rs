@@ -85,6 +85,7 @@ impl Excluded {
             reason: refusal.why,
             until: refusal.retry_at,
             transient: refusal.why.is_timer(),
+            waitable: refusal.why.is_timer(),
         }
     }
 }
@@ -96,7 +97,8 @@ mod tests {
     use crate::plan::Excluded;
 
     fn excluded(reason: Exclusion, until: Option<u64>, transient: bool) -> Excluded {
-        Excluded { provider: "p".into(), model: "m".into(), connection: None, reason, until, transient }
+        let (provider, model) = ("p".into(), "m".into());
+        Excluded { provider, model, connection: None, reason, until, transient, waitable: transient }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::AccountSettings;
 use crate::attempts::AttemptSettings;
+use crate::cooldown_wait::WaitSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 
 /// The wire format a client speaks or a provider understands.
@@ -122,6 +123,8 @@ pub struct Catalogue {
     pub combos: HashMap<Arc<str>, Combo>,
     /// How a provider's accounts are chosen.
     pub accounts: AccountSettings,
+    /// What a request without a combo may wait for its accounts (decision 15b).
+    pub direct_waits: WaitSettings,
 }
 
 /// Whether `text` fits `pattern`, in which `*` stands for any run of characters.

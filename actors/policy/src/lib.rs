@@ -15,6 +15,7 @@ pub mod breaker;
 pub mod catalogue;
 pub mod change;
 pub mod cooldown;
+pub mod cooldown_wait;
 pub mod dice;
 pub mod egress;
 pub mod gate;

@@ -81,6 +81,8 @@ pub struct Excluded {
     pub until: Option<Millis>,
     /// It comes back by itself soon: no quota, credential or missing model holds it (routing 7.17).
     pub transient: bool,
+    /// A combo may sit it out: what holds it is known to pass (flow 3.3).
+    pub waitable: bool,
 }
 
 /// Ordered targets.
@@ -141,7 +143,8 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
         return Err(NoPlan::FormatNotSupported(provider.dialects.clone()));
     }
     let step = Step { provider: provider.id.clone(), model, connection: None };
-    let mut plan = empty(None, "single", AttemptSettings::direct(), 1);
+    let attempts = AttemptSettings { waits: world.catalogue.direct_waits, ..AttemptSettings::direct() };
+    let mut plan = empty(None, "single", attempts, 1);
     plan.timed = world.catalogue.accounts.records_latency();
     add_step(&mut plan, Turn { index: 0, step: &step, left: 0 }, ask, world, dice);
     Ok(plan)

@@ -307,6 +307,25 @@ fn one_request_counts_once_on_a_provider() {
     assert!(run.attempts.counts(2, false));
 }
 
+/// Routing 7.8, 7.13, decision 7: one request, however many passes.
+#[test]
+fn another_pass_tries_all_again_and_forgets_neither_count() {
+    let targets = plan(true, &["a@1", "b@1"]);
+    let mut run = Loop::over(&targets);
+    run.fails(S503).fails(End::Status(429));
+    assert!(run.attempts.counts(0, false));
+    run.attempts.anew(&targets);
+    assert_eq!((run.attempts.first(), run.attempts.dispatched()), (Loop::over(&targets).next, 2));
+    assert!(run.attempts.failures().is_empty() && run.attempts.others_left(0));
+    assert!(!run.attempts.counts(0, false) && run.attempts.counts(1, false));
+    for _ in 2..MAX_DISPATCHES {
+        run.attempts.dispatch(0);
+    }
+    assert!(!run.attempts.may_dispatch());
+    run.attempts.anew(&targets);
+    assert_eq!(run.attempts.first(), Next::TooMany);
+}
+
 #[test]
 fn a_refusal_moves_on_and_is_remembered() {
     let mut run = Loop::over(&plan(true, &["a@1", "b@1"]));

@@ -86,8 +86,10 @@ fn exclude(
     world: World<'_>,
 ) {
     let Refusal { why: reason, retry_at: until } = refusal;
-    let transient =
-        reason.is_timer() && connection.is_none_or(|id| passes_by_itself(id, step, reason, world));
+    let holds = |test: fn(&ConnectionId, &Step, Exclusion, World<'_>) -> bool| {
+        reason.is_timer() && connection.is_none_or(|id| test(id, step, reason, world))
+    };
+    let (transient, waitable) = (holds(passes_by_itself), holds(is_waitable));
     plan.excluded.push(Excluded {
         provider: step.provider.clone(),
         model: step.model.clone(),
@@ -95,6 +97,7 @@ fn exclude(
         reason,
         until,
         transient,
+        waitable,
     });
 }
 
@@ -166,5 +169,16 @@ fn passes_by_itself(connection: &ConnectionId, step: &Step, reason: Exclusion, w
             !matches!(reason, Some(Reason::AuthError | Reason::QuotaExhausted))
         }
         _ => true,
+    }
+}
+
+/// Flow 3.3, a list of what is waited for: an unknown reason and an operator's order are not.
+fn is_waitable(connection: &ConnectionId, step: &Step, reason: Exclusion, world: World<'_>) -> bool {
+    match reason {
+        Exclusion::ConnectionCooldown => {
+            let view = world.board.connections.get(connection);
+            view.and_then(|view| view.cooldown.rest_reason).is_some_and(Reason::is_transient)
+        }
+        _ => passes_by_itself(connection, step, reason, world),
     }
 }

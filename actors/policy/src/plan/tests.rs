@@ -93,6 +93,7 @@ fn catalogue() -> Catalogue {
         providers: providers.into_iter().map(|entry| (entry.id.clone(), entry)).collect(),
         combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
         accounts: AccountSettings::default(),
+        ..Catalogue::default()
     }
 }
 
@@ -251,6 +252,33 @@ fn a_locked_model_leaves_the_account_to_others() {
     // A missing model is nobody's to wait for (routing 7.17).
     assert!(!plan.excluded[0].transient);
     assert_eq!(order(&make("a/other", &board).unwrap()).len(), 2);
+}
+
+/// Flow 3.3: what is told as a wait and what is waited for are two lists.
+#[test]
+fn rests_of_a_known_passing_reason_are_waited_for() {
+    use crate::verdict::Reason;
+    let waits =
+        [Reason::RateLimitExceeded, Reason::ModelCapacity, Reason::ServerError, Reason::ConcurrencyLimited];
+    let told = [Reason::NotFound, Reason::RequestRejected, Reason::Unknown];
+    let never = [Reason::AuthError, Reason::QuotaExhausted];
+    let rows = [(waits.map(Some).to_vec(), (true, true)), (never.map(Some).to_vec(), (false, false))];
+    // An operator's order has no reason.
+    let told = told.map(Some).into_iter().chain([None]).collect();
+    for (reasons, expected) in rows.into_iter().chain([(told, (true, false))]) {
+        for reason in reasons {
+            let mut board = Board::default();
+            cool(&mut board, "a-2", 1_000);
+            let mut view = ConnectionView::clone(&board.connections[&ConnectionId::from("a-2")]);
+            view.cooldown.rest_reason = reason;
+            board.connections.insert("a-2".into(), Arc::new(view));
+            let left_out = make("pin", &board).unwrap().excluded.remove(0);
+            assert_eq!((left_out.transient, left_out.waitable), expected, "{reason:?}");
+        }
+    }
+    let mut board = Board::default();
+    open(&mut board, "a");
+    assert!(make("pin", &board).unwrap().excluded[0].waitable, "a breaker asks again");
 }
 
 #[test]

@@ -231,6 +231,14 @@ impl Reason {
             Self::Unknown => "unknown",
         }
     }
+
+    /// It passes by itself, so a combo may wait for it (flow 3.3).
+    pub fn is_transient(self) -> bool {
+        matches!(
+            self,
+            Self::RateLimitExceeded | Self::ModelCapacity | Self::ServerError | Self::ConcurrencyLimited
+        )
+    }
 }
 
 impl Kind {

@@ -83,6 +83,7 @@ fn catalogue(accounts: usize) -> Catalogue {
         providers: [(provider.id.clone(), provider)].into(),
         combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
         accounts: AccountSettings { strategy: AccountStrategy::P2c, latency_weight: 0.0 },
+        ..Catalogue::default()
     }
 }
 

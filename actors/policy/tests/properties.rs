@@ -8,6 +8,8 @@ mod hints;
 mod limiter;
 #[path = "properties/locks.rs"]
 mod locks;
+#[path = "properties/quota.rs"]
+mod quota;
 #[path = "properties/recording.rs"]
 mod recording;
 #[path = "properties/window.rs"]

@@ -25,6 +25,7 @@ pub mod latency;
 pub mod limiter;
 pub mod lockout;
 pub mod plan;
+pub mod protection;
 pub mod quota;
 pub mod recording;
 pub mod rotation;

@@ -13,7 +13,7 @@ mod shutdown;
 mod tokens;
 
 pub use live::{ChangeError, Live};
-pub use plans::{blueprint, endpoints, http_settings};
+pub use plans::{blueprint, endpoints, execution_limit, gate_settings, http_settings, is_protected};
 pub use scripted::builtin;
 pub use serve::{Running, ServeError, start};
 pub use shutdown::{Signals, run, stop};

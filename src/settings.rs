@@ -12,6 +12,7 @@ mod derive;
 mod effective;
 mod entities;
 mod finding;
+mod flow;
 mod headers;
 mod json;
 mod kind;
@@ -29,6 +30,7 @@ mod value;
 mod walk;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +42,7 @@ pub use entities::{
     Provider, Scope, Source,
 };
 pub use finding::Finding;
+pub use flow::{Concurrency, ExecutionLimit, RateLimitOverrides, RequestQueue};
 pub use kind::{Data, Items, Kind, Shape, is_id};
 pub use legacy::legacy;
 pub use overlay::unknown_variables;
@@ -56,6 +59,8 @@ pub use stored_connection::{
     OwnSecrets, Secrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
 pub use table::{REQUIRED, Row, table};
+
+use policy::ids::ConnectionId;
 
 use build::{Context, Known};
 use finding::{Findings, Place, Problem};
@@ -92,6 +97,8 @@ pub struct Settings {
     pub combos: Vec<Combo>,
     /// Client keys, in file order.
     pub keys: Vec<Key>,
+    /// Connections that an operator protects, whoever made them (flow 5).
+    pub protected: BTreeSet<ConnectionId>,
 }
 
 impl Default for Settings {
@@ -212,7 +219,8 @@ fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<L
     let folder = text.path.parent().unwrap_or(Path::new(""));
     let (known, collected) = (Known::new(builtin), &mut findings);
     let context = Context { root: &root, env, folder, strategies, builtin, findings: collected, known };
-    let settings = context.settings();
+    let mut settings = context.settings();
+    settings.protected = stored.protected.iter().map(|id| id.as_str().into()).collect();
     let effective = effective::list(&root);
     findings.finish().map(|warnings| Loaded { settings, warnings, effective, text })
 }

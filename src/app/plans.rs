@@ -1,5 +1,6 @@
 //! From settings to what each room works with.
 
+mod flow;
 mod judging;
 mod owners;
 
@@ -10,6 +11,7 @@ use policy::attempts::AttemptSettings;
 use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use policy::strategy;
 
+pub use flow::{execution_limit, gate_settings, is_protected};
 pub use judging::judging;
 pub use owners::blueprint;
 
@@ -146,6 +148,8 @@ fn endpoint(
         headers.push(header(name, value));
     }
     let timeouts = &settings.upstream;
+    let first_byte_timeout =
+        connection.first_byte_timeout.or(provider.first_byte_timeout).unwrap_or(timeouts.first_byte_timeout);
     Endpoint {
         addresses,
         headers: headers.into_iter().flatten().collect(),
@@ -155,10 +159,8 @@ fn endpoint(
             .connect_timeout
             .or(provider.connect_timeout)
             .unwrap_or(timeouts.connect_timeout),
-        first_byte_timeout: connection
-            .first_byte_timeout
-            .or(provider.first_byte_timeout)
-            .unwrap_or(timeouts.first_byte_timeout),
+        first_byte_timeout,
+        execution: execution_limit(settings, provider, connection, first_byte_timeout),
     }
 }
 

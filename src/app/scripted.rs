@@ -94,6 +94,7 @@ fn connection(id: &str, provider: &str, priority: u32) -> Connection {
         priority,
         active: true,
         max_concurrent: 0,
+        rate_limit: Default::default(),
         models: vec!["steady".into(), "*".into()],
         headers: Vec::new(),
         connect_timeout: None,

@@ -28,12 +28,23 @@ pub struct Effective {
 }
 
 /// Keys of a connection that take the place of a section's.
-const OVERRIDES: [(&str, &str); 3] = [
+const OVERRIDES: [(&str, &str); 8] = [
     ("connections[].timeouts.connect", "upstream.connect_timeout"),
     ("connections[].timeouts.first_byte", "upstream.first_byte_timeout"),
     (
         "connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds",
         "resilience.rotation.rate_limit_reset_seconds",
+    ),
+    ("connections[].rate_limit_overrides.rpm", "resilience.request_queue.requests_per_minute"),
+    (
+        "connections[].rate_limit_overrides.min_time_ms",
+        "resilience.request_queue.min_time_between_requests_ms",
+    ),
+    ("connections[].rate_limit_overrides.max_concurrent", "resilience.request_queue.concurrent_requests"),
+    ("connections[].rate_limit_overrides.max_wait_ms", "resilience.request_queue.max_wait_ms"),
+    (
+        "connections[].rate_limit_overrides.execution_max_wait_ms",
+        "resilience.request_queue.execution_max_wait_ms",
     ),
 ];
 
@@ -93,7 +104,8 @@ fn own(row: &'static Row, root: &Sheet) -> Vec<Effective> {
     };
     let connections = root.list("connections[]").iter().filter(|sheet| sheet.is_given(key));
     let entry = |sheet: &Sheet| {
-        let value = sheet.value(key)?;
+        // 0 is no override (flow 4.1.3).
+        let value = sheet.value(key).filter(|value| *value != Value::Whole(0))?;
         Some(Effective {
             key: row.key.to_owned(),
             value: value.to_string(),

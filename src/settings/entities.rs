@@ -10,6 +10,7 @@ use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
 
 use super::Secret;
+use super::flow::RateLimitOverrides;
 
 /// `[[providers]]`: an upstream vendor or endpoint family.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,6 +135,8 @@ pub struct Connection {
     pub active: bool,
     /// Requests at once; 0 = no cap.
     pub max_concurrent: u32,
+    /// What it has instead of the numbers of `resilience.request_queue`.
+    pub rate_limit: RateLimitOverrides,
     /// Models it may serve; `*` stands for any text.
     pub models: Vec<String>,
     /// Extra request headers, in file order; they win over the provider's.

@@ -69,7 +69,11 @@ fn guides(row: &'static Row, name: &str, text: &str, sheet: &mut Sheet, findings
 fn of_the_guide(row: &Row, name: &str, text: &str) -> Option<Value> {
     match row.kind {
         Kind::Flag => flag(name, text).map(Value::Flag),
-        kind => whole_number(&kind, text),
+        // These are clamped (flow 4.1.2); every other one is right or ignored.
+        Kind::Millis(_, high) | Kind::Whole(_, high) if name.starts_with("RATE_LIMIT_") => {
+            whole_number(&row.kind, text, high)
+        }
+        kind => whole_number(&kind, text, u64::MAX),
     }
 }
 
@@ -88,13 +92,13 @@ fn flag(name: &str, text: &str) -> Option<bool> {
     }
 }
 
-/// A number that is not negative, truncated, within the bounds of the kind.
-fn whole_number(kind: &Kind, text: &str) -> Option<Value> {
+/// A number that is not negative, truncated, at most `high`, within the bounds of the kind.
+fn whole_number(kind: &Kind, text: &str, high: u64) -> Option<Value> {
     let number: f64 = text.trim().parse().ok()?;
     if !number.is_finite() || number < 0.0 {
         return None;
     }
-    value::from_text(kind, &format!("{:.0}", number.trunc())).ok()
+    value::from_text(kind, &format!("{:.0}", number.trunc().min(high as f64))).ok()
 }
 
 #[cfg(test)]

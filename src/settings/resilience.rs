@@ -9,6 +9,8 @@ use policy::ids::Class;
 use policy::time::Millis;
 use policy::token::TokenBreakerSettings;
 
+use super::flow::{Concurrency, RequestQueue};
+
 /// All numbers of `[resilience]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resilience {
@@ -28,6 +30,10 @@ pub struct Resilience {
     pub token_refresh_breaker: TokenBreakerSettings,
     /// Whether and when failures move a request to the next account.
     pub rotation: Rotation,
+    /// Local limiters, and all that wait.
+    pub request_queue: RequestQueue,
+    /// How many requests run at once.
+    pub concurrency: Concurrency,
     /// Exceptions by provider id.
     pub provider_quota_overrides: BTreeMap<String, ProviderQuota>,
 }
@@ -156,4 +162,18 @@ pub struct LockoutNumbers {
 pub struct ProviderQuota {
     /// Rest after a 429 without a stated wait, in seconds; `None`: computed.
     pub rate_limit_cooldown_seconds: Option<u64>,
+    /// Requests in a minute on all its connections together (flow 4.4).
+    pub rpm: Option<u32>,
+    /// Requests at once on all its connections together; `None`: no cap.
+    pub concurrency: Option<u32>,
+    /// The same under another name; 0: no cap.
+    pub provider_concurrency: Option<u32>,
+}
+
+impl ProviderQuota {
+    /// Requests at once on all its connections together; 0: no cap (flow 1.9).
+    pub fn cap(&self) -> u32 {
+        let caps = [self.concurrency, self.provider_concurrency].into_iter().flatten();
+        caps.filter(|cap| *cap > 0).min().unwrap_or(0)
+    }
 }

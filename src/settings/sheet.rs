@@ -193,6 +193,12 @@ impl Sheet {
         }
     }
 
+    /// Whole numbers by name.
+    pub fn counts(&self, key: &str) -> Vec<(String, u32)> {
+        let Some(Value::Counts(counts)) = self.value(key) else { return Vec::new() };
+        counts.into_iter().map(|(name, count)| (name, u32::try_from(count).unwrap_or(u32::MAX))).collect()
+    }
+
     /// Status codes; an empty list reads as the default.
     pub fn codes(&self, key: &str) -> Vec<u16> {
         let given = self.value(key);

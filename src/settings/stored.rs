@@ -4,7 +4,7 @@
 //! but the bounds may have moved since: on read a number is clamped into its bounds, and
 //! what cannot be read at all is a warning, never a refusal (core 6.2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
@@ -22,12 +22,14 @@ pub struct Stored {
     pub settings: BTreeMap<String, Json>,
     /// Connections by id.
     pub connections: StoredConnections,
+    /// Connections whose `rateLimitProtection` is set, whoever made them (flow 5.5).
+    pub protected: BTreeSet<String>,
 }
 
 impl Stored {
     /// Nothing was set.
     pub fn is_empty(&self) -> bool {
-        self.settings.is_empty() && self.connections.is_empty()
+        *self == Self::default()
     }
 }
 

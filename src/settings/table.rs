@@ -7,6 +7,7 @@
 
 mod behaviour;
 mod entities;
+mod flow;
 mod later;
 mod process;
 mod resilience;
@@ -116,7 +117,7 @@ pub fn table() -> &'static [Row] {
 }
 
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let parts = [process::ROWS, resilience::ROWS, later::ROWS, behaviour::ROWS, entities::ROWS];
+    let parts = [process::ROWS, resilience::ROWS, flow::ROWS, later::ROWS, behaviour::ROWS, entities::ROWS];
     parts.concat()
 });
 

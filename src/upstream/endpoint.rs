@@ -67,6 +67,8 @@ pub struct Endpoint {
     pub connect_timeout: Duration,
     /// Limit until the first byte of a non-streamed answer.
     pub first_byte_timeout: Duration,
+    /// How long a request may run once it was let go (flow 4.4.12); `None`: no limit of its own.
+    pub execution: Option<Duration>,
 }
 
 impl Endpoint {

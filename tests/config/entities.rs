@@ -103,10 +103,10 @@ fn each_mistake_of_a_connection_is_found_at_its_line() {
             "from 0 to 60000",
         ),
         (
-            &connection("rate_limit_overrides = { model_concurrency = { m = 0 } }"),
+            &connection("rate_limit_overrides = { model_concurrency = { m = 10001 } }"),
             10,
             "connections[].rate_limit_overrides.model_concurrency",
-            "from 1 to 10000",
+            "from 0 to 10000",
         ),
         (
             &connection("rate_limit_overrides = { model_concurrency = 3 }"),

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod entities;
+mod flow;
 mod garbled;
 mod meaning;
 mod mistakes;

@@ -103,9 +103,11 @@ fn core_6_4_each_flag_of_the_guide_understands_its_own_words() {
 
 #[test]
 fn nothing_that_does_not_act_yet_is_ignored_silently() {
-    let text = "[resilience.request_queue]\nrequests_per_minute = 5";
-    let variables =
-        [("SWITCHTOWER__RESILIENCE__CONCURRENCY__GLOBAL_MAX", "5"), ("STREAM_RECOVERY_ENABLED", "1")];
+    let text = "[resilience.quota_preflight]\nwarn_threshold_percent = 5";
+    let variables = [
+        ("SWITCHTOWER__RESILIENCE__CREDENTIAL_HEALTH_CHECK__INTERVAL_MINUTES", "5"),
+        ("STREAM_RECOVERY_ENABLED", "1"),
+    ];
     let warnings = load_text(text, &variables).unwrap().warnings;
     let told: Vec<String> =
         warnings.iter().map(|each| format!("{}:{}", each.file.replace('\\', "/"), each.key)).collect();

@@ -111,7 +111,11 @@ fn the_command_line_shows_what_is_stored_while_it_runs_and_afterwards() {
     let (code, text) = shown(&site, &[]);
     assert_eq!(code, 0, "{text}");
     assert_line(&text, weight, "0  (built-in)");
-    assert_line(&text, "resilience.concurrency.queue_size", "20  (built-in, not acted on yet)");
+    assert_line(
+        &text,
+        "resilience.quota_preflight.warn_threshold_percent",
+        "20  (built-in, not acted on yet)",
+    );
     assert!(!site.path("store").exists(), "no store is made by looking");
     let process = site.start();
     let body = json!({"p2cLatency": {"weight": 10}, "providerQuotaOverrides": {"demo-a": {"rpm": 5}}});
@@ -120,7 +124,7 @@ fn the_command_line_shows_what_is_stored_while_it_runs_and_afterwards() {
     let (code, text) = shown(&site, &["--url", &url, "--token", "process-test"]);
     assert_eq!(code, 0, "{text}");
     assert_line(&text, weight, "10  (stored)");
-    assert_line(&text, "resilience.provider_quota_overrides.demo-a.rpm", "5  (stored, not acted on yet)");
+    assert_line(&text, "resilience.provider_quota_overrides.demo-a.rpm", "5  (stored)");
     let running = text;
     // Without --url it finds the store locked and asks where the config says, which is port 0 here.
     let (code, text) = shown(&site, &["--token", "process-test"]);

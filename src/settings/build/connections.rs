@@ -9,6 +9,7 @@ use super::{Context, credentials};
 use crate::settings::connection_fields::kept;
 use crate::settings::entities::{Connection, Source};
 use crate::settings::finding::{Place, quoted};
+use crate::settings::flow::RateLimitOverrides;
 use crate::settings::sheet::Sheet;
 use crate::settings::stored_connection::ONLY_STORED;
 
@@ -64,6 +65,7 @@ fn connection(
         provider: ProviderId::from(provider),
         active: sheet.flag("connections[].active"),
         max_concurrent: sheet.count("connections[].max_concurrent"),
+        rate_limit: rate_limit(sheet),
         models: sheet.texts("connections[].models"),
         headers: sheet.headers("connections[].headers"),
         connect_timeout: sheet.span("connections[].timeouts.connect"),
@@ -76,6 +78,22 @@ fn connection(
         source,
         replaces: None,
     })
+}
+
+/// `rateLimitOverrides`: 0 is as good as nothing (flow 4.1.3, E14).
+fn rate_limit(sheet: &Sheet) -> RateLimitOverrides {
+    let row = |name: &str| format!("connections[].rate_limit_overrides.{name}");
+    let count = |name: &str| Some(sheet.count(&row(name))).filter(|count| *count > 0);
+    let millis = |name: &str| Some(sheet.millis(&row(name))).filter(|millis| *millis > 0);
+    let models = sheet.counts(&row("model_concurrency")).into_iter().filter(|(_, cap)| *cap > 0);
+    RateLimitOverrides {
+        rpm: count("rpm"),
+        min_time_ms: millis("min_time_ms"),
+        max_concurrent: count("max_concurrent"),
+        max_wait_ms: millis("max_wait_ms"),
+        execution_max_wait_ms: millis("execution_max_wait_ms"),
+        model_concurrency: models.collect(),
+    }
 }
 
 /// `rotationOverrides`: what is absent is as it is for all.

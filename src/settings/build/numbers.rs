@@ -3,6 +3,7 @@
 use policy::token::{TokenBreakerSettings, TokenScope};
 
 use super::sections::OVERRIDES;
+use crate::settings::flow::{Concurrency, ExecutionLimit, RequestQueue};
 use crate::settings::resilience::{
     BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, Resilience,
     Rotation, RotationNumbers, WindowNumbers,
@@ -28,6 +29,8 @@ pub(super) fn read(root: &Sheet) -> Resilience {
         stream_stall_cooldown: root.flag("resilience.stream_stall_cooldown.enabled"),
         token_refresh_breaker: token_refresh(root),
         rotation: rotation(root),
+        request_queue: request_queue(root),
+        concurrency: concurrency(root),
         provider_quota_overrides: root
             .named
             .get(OVERRIDES)
@@ -71,8 +74,41 @@ fn lockout(root: &Sheet) -> LockoutNumbers {
 }
 
 fn quota(sheet: &Sheet) -> ProviderQuota {
-    let key = "resilience.provider_quota_overrides.*.rate_limit_cooldown_seconds";
-    ProviderQuota { rate_limit_cooldown_seconds: sheet.whole(key) }
+    let key = |name: &str| format!("{OVERRIDES}.{name}");
+    let count = |name: &str| sheet.is_given(&key(name)).then(|| sheet.count(&key(name)));
+    ProviderQuota {
+        rate_limit_cooldown_seconds: sheet.whole(&key("rate_limit_cooldown_seconds")),
+        rpm: count("rpm"),
+        concurrency: count("concurrency"),
+        provider_concurrency: count("provider_concurrency"),
+    }
+}
+
+fn request_queue(root: &Sheet) -> RequestQueue {
+    let key = |name: &str| format!("resilience.request_queue.{name}");
+    let execution = key("execution_max_wait_ms");
+    RequestQueue {
+        auto_enable_api_key_providers: root.flag(&key("auto_enable_api_key_providers")),
+        requests_per_minute: root.count(&key("requests_per_minute")),
+        min_time_between_requests_ms: root.millis(&key("min_time_between_requests_ms")),
+        concurrent_requests: root.count(&key("concurrent_requests")),
+        max_wait_ms: root.millis(&key("max_wait_ms")),
+        execution: match root.is_given(&execution) {
+            true => ExecutionLimit::Exact(root.millis(&execution)),
+            false => ExecutionLimit::BuiltIn(root.millis(&execution)),
+        },
+        max_queue_depth: root.count(&key("max_queue_depth")),
+        max_queued_total: root.amount(&key("max_queued_total")),
+    }
+}
+
+fn concurrency(root: &Sheet) -> Concurrency {
+    let key = |name: &str| format!("resilience.concurrency.{name}");
+    Concurrency {
+        global_max: root.count(&key("global_max")),
+        queue_size: root.count(&key("queue_size")),
+        timeout_ms: root.millis(&key("timeout_ms")),
+    }
 }
 
 fn provider_cooldown(root: &Sheet) -> ProviderCooldown {

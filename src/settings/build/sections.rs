@@ -1,5 +1,6 @@
 //! The sections of the process itself, and the numbers of `[resilience]`.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,6 +40,7 @@ impl Sections {
             connections: Vec::new(),
             combos: Vec::new(),
             keys: Vec::new(),
+            protected: BTreeSet::new(),
         })
     }
 

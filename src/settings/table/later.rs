@@ -1,27 +1,14 @@
-//! Rows of `[resilience]` whose mechanism is not built yet: queue, waits, quota preflight,
+//! Rows of `[resilience]` whose mechanism is not built yet: waits, quota preflight,
 //! stream recovery. They are checked and kept, and every reader is told that they do not act.
 //! A row that begins to act moves to `resilience.rs`, or loses its `idle()`.
 
-use policy::time::{DAY, HOUR, SECOND};
+use policy::time::SECOND;
 
 use super::{FLAG, Row, row};
 use crate::settings::kind::{Data, Kind};
 
 #[rustfmt::skip] // one row, one line
 pub(super) const ROWS: &[Row] = &[
-    // [resilience.request_queue]
-    row("resilience.request_queue.auto_enable_api_key_providers", FLAG, "true", "", "every active API-key connection gets a local limiter; the variable beats a stored value").env("RATE_LIMIT_AUTO_ENABLE").idle(),
-    row("resilience.request_queue.requests_per_minute", Kind::Whole(0, 1_000_000), "0", "requests", "pace of a connection; 0 = no limit").idle(),
-    row("resilience.request_queue.min_time_between_requests_ms", Kind::Millis(0, HOUR), "0", "ms", "pause between two requests of a connection; 0 = none").idle(),
-    row("resilience.request_queue.concurrent_requests", Kind::Whole(0, 10_000), "0", "requests", "requests at once on a connection; 0 = no limit").idle(),
-    row("resilience.request_queue.max_wait_ms", Kind::Millis(1, DAY), "30000", "ms", "how long a request may wait in the queue").env("RATE_LIMIT_MAX_WAIT_MS").idle(),
-    row("resilience.request_queue.execution_max_wait_ms", Kind::Millis(1, DAY), "600000", "ms", "how long it may run after that").env("RATE_LIMIT_EXECUTION_MAX_WAIT_MS").idle(),
-    row("resilience.request_queue.max_queue_depth", Kind::Whole(0, 100_000), "0", "requests", "requests that may wait for one connection; 0 = no limit").env("RATE_LIMIT_MAX_QUEUE_DEPTH").idle(),
-    row("resilience.request_queue.max_queued_total", Kind::Whole(1, 1_000_000), "10000", "requests", "requests that may wait in all queues together").idle(),
-    // [resilience.concurrency]
-    row("resilience.concurrency.global_max", Kind::Whole(0, 100_000), "0", "requests", "requests at once in the whole process; 0 = no cap").idle(),
-    row("resilience.concurrency.queue_size", Kind::Whole(0, 100_000), "20", "requests", "requests that may wait for a connection's slot").idle(),
-    row("resilience.concurrency.timeout_ms", Kind::Millis(0, DAY), "30000", "ms", "how long they may wait for it").idle(),
     // [resilience.wait_for_cooldown], [resilience.combo_cooldown_wait]
     row("resilience.wait_for_cooldown.enabled", FLAG, "false", "", "a request without a combo waits for an account that rests; off when either of the next is 0").idle(),
     row("resilience.wait_for_cooldown.max_retries", Kind::Whole(0, 10), "5", "waits", "how often").idle(),

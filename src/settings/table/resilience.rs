@@ -86,7 +86,7 @@ pub(super) const ROWS: &[Row] = &[
     row("resilience.rotation.error_400_window_seconds", Kind::Whole(1, 86_400), "120", "s", "that window").env("OMNIROUTE_ROTATE_400_WINDOW_SECONDS"),
     // [resilience.provider_quota_overrides.PROVIDER]
     row("resilience.provider_quota_overrides.*.rate_limit_cooldown_seconds", Kind::Whole(1, 21_600), "", "s", "rest after a 429 without a stated wait, for one provider; absent: computed"),
-    row("resilience.provider_quota_overrides.*.rpm", Kind::Whole(1, 1_000_000), "", "requests per minute", "pace of each of its connections").idle(),
-    row("resilience.provider_quota_overrides.*.concurrency", Kind::Whole(1, 10_000), "", "requests", "requests at once on each of its connections").idle(),
-    row("resilience.provider_quota_overrides.*.provider_concurrency", Kind::Whole(0, 100_000), "", "requests", "requests at once on all of them together; 0 = no cap").idle(),
+    row("resilience.provider_quota_overrides.*.rpm", Kind::Whole(1, 1_000_000), "", "requests", "requests in a minute on all its connections together; absent: no limit"),
+    row("resilience.provider_quota_overrides.*.concurrency", Kind::Whole(1, 10_000), "", "requests", "requests at once on all its connections together; absent: no cap"),
+    row("resilience.provider_quota_overrides.*.provider_concurrency", Kind::Whole(0, 100_000), "", "requests", "the same; the smaller of the two counts, 0 = no cap"),
 ];

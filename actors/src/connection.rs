@@ -23,6 +23,7 @@ use policy::cooldown::{Cooldown, Trial};
 use policy::egress::Egress;
 use policy::gate::{Gate, Ticket};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::limiter::RateHeaders;
 use policy::lockout::LockCase;
 use policy::recording::{RecordCase, Recording, recording};
 use policy::time::Millis;
@@ -103,6 +104,8 @@ pub struct Settle {
     pub sent_at: Millis,
     /// Where it came from: the outbound proxy, else the local address (decision 31a).
     pub egress: Option<Arc<str>>,
+    /// What the answer says of the provider's limits (flow 4.5).
+    pub limits: Option<RateHeaders>,
 }
 
 /// A lone trial that ended without a verdict.
@@ -238,8 +241,12 @@ impl Connection {
             shares_egress: self.numbers.shares_egress,
             breaker_blocks: breaker.blocks(now),
             locks_full: self.shared.lockouts.load(Ordering::Relaxed) >= MOST_LOCKOUTS,
+            limiter: self.numbers.gate.limiter,
         };
-        let Recording { connection, lock, siblings } = recording(failure, &case);
+        let Recording { connection, lock, siblings, pause_ms } = recording(failure, &case);
+        if let Some(wait_ms) = pause_ms {
+            self.shared.gate().pause(&settle.model, wait_ms, now);
+        }
         if let Some((key, order)) = lock {
             let (connection, sent_at) = (self.shared.id.clone(), settle.sent_at);
             self.links.router.mailbox.post(Lock { connection, key, order, sent_at });
@@ -284,6 +291,9 @@ impl Handler<Settle> for Connection {
     fn handle(&mut self, settle: Settle, ctx: &mut Self::Context) {
         let now = self.links.clock.now();
         let moved = self.saw_egress(settle.egress.as_deref(), now);
+        if let Some(limits) = &settle.limits {
+            self.shared.gate().learn(&settle.model, limits, now);
+        }
         if self.is_of_another_credential(&settle) {
             let change = self.cooldown.record(settle.trial, &Verdict::Neutral, settle.sent_at, now);
             self.pass_on(moved.into_iter().chain(change));

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use policy::breaker::{Admission, Grant};
 use policy::change::{Exclusion, Refusal};
 use policy::gate::Patience;
+use policy::limiter::RateHeaders;
 use policy::plan::Planned;
 use policy::time::Millis;
 use policy::verdict::{BreakerMark, Failure, Verdict};
@@ -44,6 +45,7 @@ pub struct Permit {
     target: Planned,
     sent_at: Millis,
     egress: Option<Arc<str>>,
+    limits: Option<RateHeaders>,
 }
 
 fn refusal(unanswered: Unanswered) -> Refusal {
@@ -108,7 +110,7 @@ impl Owners {
         let grant = self.still_open(&provider, probe.as_ref())?;
         let sent_at = self.clock.now();
         let target = target.clone();
-        Ok(Permit { slot, probe, grant, connection, provider, target, sent_at, egress: None })
+        Ok(Permit { slot, probe, grant, connection, provider, target, sent_at, egress: None, limits: None })
     }
 
     /// The last look before dialling: a breaker that tripped since the plan refuses.
@@ -147,6 +149,11 @@ impl Permit {
         self.egress = Some(identity);
     }
 
+    /// What the answer says of the provider's limits (flow 4.5).
+    pub fn was_told(&mut self, limits: Option<RateHeaders>) {
+        self.limits = limits;
+    }
+
     /// Posts the verdict. The slot stays taken until the permit is dropped.
     /// `counts`: it may count on the breaker; `direct`: no combo was asked for.
     pub fn settle(&mut self, verdict: Verdict, counts: bool, direct: bool) {
@@ -163,6 +170,7 @@ impl Permit {
             direct,
             sent_at: self.sent_at,
             egress: self.egress.clone(),
+            limits: self.limits.take(),
         });
     }
 

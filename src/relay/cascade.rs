@@ -8,6 +8,7 @@ use policy::attempts::{Attempts, Failed, LastAnswer, Next};
 use policy::blocked::{Blocked, blocked};
 use policy::change::{Exclusion, Refusal};
 use policy::latency::is_failed;
+use policy::limiter::RateHeaders;
 use policy::plan::{Excluded, Plan, Planned};
 use policy::time::Millis;
 use policy::verdict::{End, Verdict};
@@ -20,7 +21,7 @@ use super::stream::Way;
 use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Served, Story, Trouble, Worker};
 use crate::formats::body::splice;
 use crate::formats::redact;
-use crate::upstream::{Endpoint, HeaderMap};
+use crate::upstream::{Answer, Endpoint, HeaderMap};
 
 /// Limit to the first bytes of a stream, unless the combo sets one (decision 9).
 const STREAM_LIMIT: Duration = Duration::from_secs(120);
@@ -123,7 +124,7 @@ impl<'a> Run<'a> {
         self.attempts.dispatch(index);
         self.story.order.push(Chosen::of(&target));
         let started = Instant::now();
-        let dialled = self.dial(&target, &mut permit, others).await;
+        let dialled = self.execute(&target, &mut permit, others).await;
         let took = started.elapsed();
         self.story.waited += took;
         match dialled {
@@ -205,38 +206,52 @@ impl<'a> Run<'a> {
         permit.settle(verdict, counts, !self.story.combo);
     }
 
-    async fn dial(
+    /// An attempt, within what a protected connection's requests may take (flow 4.12). Reaching that
+    /// limit of ours aborts it and is nobody's fault.
+    async fn execute(
         &self,
         target: &Planned,
         permit: &mut Permit,
         others: bool,
     ) -> Result<(Head, Committed), Fault> {
-        let endpoints = self.worker.tower.endpoints.load();
-        let Some(endpoint) = endpoints.get(&target.connection).cloned() else {
+        let Some(endpoint) = self.worker.tower.endpoints.load().get(&target.connection).cloned() else {
             return Err(Fault::of(End::Local));
         };
-        drop(endpoints);
-        let limit = self.limit(&endpoint, permit, others);
+        let attempt = self.dial(&endpoint, target, permit, others);
+        let Some(limit) = endpoint.execution else { return attempt.await };
+        match tokio::time::timeout(limit, attempt).await {
+            Ok(dialled) => dialled,
+            Err(_) => {
+                let soon = self.worker.tower.owners.clock.now() + 1_000;
+                Err(Fault::refused(Refusal { why: Exclusion::ExecutionTimeout, retry_at: Some(soon) }))
+            }
+        }
+    }
+
+    async fn dial(
+        &self,
+        endpoint: &Endpoint,
+        target: &Planned,
+        permit: &mut Permit,
+        others: bool,
+    ) -> Result<(Head, Committed), Fault> {
+        let limit = self.limit(endpoint, permit, others);
         let asked = Instant::now();
         let body = splice(&self.inquiry.body, &self.inquiry.span, target.model.as_str());
-        let shot = Shot {
-            endpoint: &endpoint,
-            route: self.inquiry.route,
-            headers: &self.inquiry.headers,
-            body: &body,
-        };
+        let shot = Shot { endpoint, route: self.inquiry.route, headers: &self.inquiry.headers, body: &body };
         let hit = send(self.worker, &shot, tokio::time::Instant::now() + limit).await;
-        if let Some(identity) = self.worker.dialler.egress(&endpoint) {
+        if let Some(identity) = self.worker.dialler.egress(endpoint) {
             permit.came_from(identity);
         }
         let hit = hit?;
+        permit.was_told(self.limits(target, &hit.answer));
         if !(200..300).contains(&hit.answer.status) {
             let now = self.worker.tower.owners.clock.now();
-            let secret = hit.secret(&endpoint).cloned();
+            let secret = hit.secret(endpoint).cloned();
             return Err(Fault::read(hit.answer, secret.as_ref(), now).await);
         }
         let mut headers = hit.answer.headers.clone();
-        if let Some(secret) = hit.secret(&endpoint) {
+        if let Some(secret) = hit.secret(endpoint) {
             headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
         }
         let answer = hit.answer;
@@ -250,6 +265,13 @@ impl<'a> Run<'a> {
             Ok(committed) => Ok((head, committed)),
             Err(end) => Err(Fault::of(end)),
         }
+    }
+
+    /// What an answer says of the provider's limits (flow 4.5).
+    fn limits(&self, target: &Planned, answer: &Answer) -> Option<RateHeaders> {
+        let find = |name: &str| answer.headers.get(name).map(|value| value.as_bytes());
+        let now = self.worker.tower.owners.clock.now();
+        RateHeaders::read(target.provider.as_str(), find, answer.status, now)
     }
 
     /// Decision 9; a probe is worth its lease only while another target is left (decision 5a).

@@ -7,6 +7,8 @@
 
 use crate::cooldown::CooldownSettings;
 use crate::egress;
+use crate::hint::HintSource;
+use crate::limiter::{LimiterSettings, Stated, stated};
 use crate::lockout::{LockCase, LockKey, LockOrder, LockoutSettings, is_recorded_only, lock_for};
 use crate::time::{MINUTE, Millis};
 use crate::verdict::{CooldownRule, Failure, Level, Reason, RuleScope};
@@ -29,6 +31,8 @@ pub struct RecordCase<'a> {
     pub breaker_blocks: bool,
     /// The connection has as many locks as it may (contract 8).
     pub locks_full: bool,
+    /// The connection's local limiter; `None`: it is not protected.
+    pub limiter: Option<LimiterSettings>,
 }
 
 /// What is written.
@@ -40,6 +44,8 @@ pub struct Recording {
     pub lock: Option<(LockKey, LockOrder)>,
     /// Those that share the connection's egress rest as long as it does.
     pub siblings: bool,
+    /// The model's limiter lets nobody start for so long, ms (flow 4.23, 4.25).
+    pub pause_ms: Option<Millis>,
 }
 
 /// Decides it.
@@ -55,6 +61,36 @@ pub fn recording(failure: &Failure, case: &RecordCase<'_>) -> Recording {
     if is_recorded_only(failure, case.lockout) {
         return of_connection(told(failure));
     }
+    match stated_in_body(failure, case) {
+        None => written(failure, case),
+        Some((_, Stated::Lock(wait))) => {
+            let lock = Some((LockKey::exact(case.target.model), LockOrder::stated(failure, wait)));
+            Recording { lock, ..of_connection(told(failure)) }
+        }
+        // The wait is the model's: its limiter keeps it, and the account goes on with the others.
+        Some((wait, Stated::Pace)) if is_narrowed(case) => {
+            Recording { pause_ms: Some(wait), ..of_connection(told(failure)) }
+        }
+        Some((wait, _)) => Recording { pause_ms: Some(wait), ..written(failure, case) },
+    }
+}
+
+/// A wait in the body of a 429 of a protected connection, and what its limiter makes of it.
+fn stated_in_body(failure: &Failure, case: &RecordCase<'_>) -> Option<(Millis, Stated)> {
+    let limiter = case.limiter?;
+    let hint = failure.hint.filter(|hint| hint.source != HintSource::Header && case.target.use_hints)?;
+    let throttled = failure.status == 429 && failure.reason == Reason::RateLimitExceeded;
+    let narrowed = limiter.scope.is_narrowed();
+    throttled
+        .then(|| (hint.wait_ms, stated(hint.wait_ms, hint.source.is_typed(), narrowed, limiter.max_wait_ms)))
+}
+
+fn is_narrowed(case: &RecordCase<'_>) -> bool {
+    case.limiter.is_some_and(|limiter| limiter.scope.is_narrowed())
+}
+
+/// By a lock, or by the connection (decision 3b).
+fn written(failure: &Failure, case: &RecordCase<'_>) -> Recording {
     match lock_for(failure, &case.target, case.lockout) {
         None => of_connection(failure.clone()),
         // Nobody is let through: a lock on top would only outlast the breaker (core 5.4).
@@ -65,7 +101,7 @@ pub fn recording(failure: &Failure, case: &RecordCase<'_>) -> Recording {
 }
 
 fn of_connection(failure: Failure) -> Recording {
-    Recording { connection: failure, lock: None, siblings: false }
+    Recording { connection: failure, lock: None, siblings: false, pause_ms: None }
 }
 
 /// Core P10: an honoured rule says that the account's quota is gone. A scope of `provider` is

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use actors::ceiling::CeilingSettings;
 use policy::gate::GateSettings;
 use policy::limiter::{LimiterScope, LimiterSettings};
 use policy::protection::{self, Standing};
@@ -46,6 +47,15 @@ fn smaller(one: u32, other: u32) -> u32 {
         (0, cap) | (cap, 0) => cap,
         (one, other) => one.min(other),
     }
+}
+
+/// The cap and the window over all connections of a provider (flow 1.9, 4.4).
+pub fn ceiling(settings: &Settings, provider: &settings::Provider) -> CeilingSettings {
+    let quota = settings.resilience.provider_quota_overrides.get(provider.id.as_str());
+    quota.map_or_else(CeilingSettings::default, |quota| CeilingSettings {
+        cap: quota.cap(),
+        rpm: quota.rpm.unwrap_or(0),
+    })
 }
 
 fn limiter(settings: &Settings, connection: &settings::Connection) -> LimiterSettings {

@@ -7,13 +7,12 @@ use actors::blueprint::{Blueprint, ConnectionNumbers, MailboxBounds};
 use policy::breaker::BreakerSettings;
 use policy::cooldown::{CooldownSettings, resolve_delay};
 use policy::egress;
-use policy::gate::GateSettings;
 use policy::ids::Class;
 use policy::lockout::LockoutSettings;
 use policy::time::Millis;
 use policy::window::{RetryCooldown, WindowSettings};
 
-use super::{catalogue, fingerprint};
+use super::{catalogue, fingerprint, flow};
 use crate::app::tokens::renewable;
 use crate::settings::{self, Settings};
 
@@ -38,8 +37,10 @@ pub fn blueprint(settings: &Settings, salt: &str) -> Blueprint {
             .map(|provider| (provider.id.clone(), window(settings, provider.class)))
             .collect(),
         connections: connections.collect(),
+        global_max: settings.resilience.concurrency.global_max,
+        max_queued_total: settings.resilience.request_queue.max_queued_total,
+        ceilings: settings.providers.iter().map(|it| (it.id.clone(), flow::ceiling(settings, it))).collect(),
         mailbox: bounds(&settings.mailbox),
-        ..Blueprint::default()
     }
 }
 
@@ -136,7 +137,7 @@ fn numbers(
         retry: retry(settings),
         shares_egress: shares_egress(provider.id.as_str()),
         usable: is_usable(provider, connection),
-        gate: GateSettings { account_cap: connection.max_concurrent, ..GateSettings::default() },
+        gate: flow::gate_settings(settings, provider, connection),
         fingerprint: credential_of(connection).map(|text| fingerprint(&text, salt)).unwrap_or_default(),
     }
 }

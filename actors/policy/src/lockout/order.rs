@@ -87,6 +87,13 @@ impl LockOrder {
     pub fn is_bare(&self) -> bool {
         !self.by_list && self.exact_ms.is_none() && self.reason != LockReason::RequestRejected
     }
+
+    /// For a wait that the provider stated for one model (flow 4.24).
+    pub fn stated(failure: &Failure, wait_ms: Millis) -> Self {
+        let (keep_count, by_list) = (false, false);
+        let reason = LockReason::of(failure);
+        Self { reason, exact_ms: Some(wait_ms), authoritative: true, keep_count, by_list }
+    }
 }
 
 /// Where an attempt failed.

@@ -5,6 +5,7 @@ use super::{RecordCase, Recording, recording};
 use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::hint::{Hint, HintSource};
 use crate::ids::{Class, ModelId, ProviderId};
+use crate::limiter::{LimiterScope, LimiterSettings};
 use crate::lockout::{LockCase, LockReason, LockoutSettings};
 use crate::time::Millis;
 use crate::verdict::{
@@ -22,6 +23,7 @@ struct Place {
     shares_egress: bool,
     breaker_blocks: bool,
     locks_full: bool,
+    limiter: Option<LimiterSettings>,
 }
 
 fn place(provider: &str) -> Place {
@@ -32,6 +34,7 @@ fn place(provider: &str) -> Place {
         shares_egress: false,
         breaker_blocks: false,
         locks_full: false,
+        limiter: None,
     }
 }
 
@@ -55,6 +58,7 @@ impl Place {
                 shares_egress: self.shares_egress,
                 breaker_blocks: self.breaker_blocks,
                 locks_full: self.locks_full,
+                limiter: self.limiter,
             },
         )
     }
@@ -244,4 +248,40 @@ fn fc_078_a_quota_of_the_account_is_the_connections_and_capacity_is_the_models()
     );
     // Codex by name has families: spark stays usable (P16, M4).
     assert_eq!(place("codex").lock(&gone), Some(LockReason::QuotaExhausted), "P16");
+}
+
+/// A 429 of a provider whose body states a wait.
+fn says_wait(wait_ms: Millis, source: HintSource) -> Failure {
+    let signal = Signal::new(End::Status(429), Some(Hint::new(wait_ms, source)));
+    match judge(&signal, &Case::of(Class::Apikey)) {
+        Verdict::Failure(failure) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// E74 to E78, E81 and flow 4.25: (row, provider, wait, typed, max wait) -> (pause, lock, rests).
+#[test]
+fn rows_e74_to_e81_of_flow() {
+    use HintSource::{Body, GoogleRpcRetryInfo as Typed, Header};
+    let rows: [(&str, &str, Millis, HintSource, Millis, Option<Millis>, Option<Millis>, bool); 9] = [
+        ("E74", "gemini", 20_000, Typed, 30_000, Some(20_000), None, false),
+        ("E75", "gemini", 30_000, Typed, 30_000, Some(30_000), None, false),
+        ("E76", "gemini", 34_000, Typed, 30_000, None, Some(34_000), false),
+        ("E77", "gemini", 86_399_000, Typed, 30_000, None, Some(86_399_000), false),
+        ("E77, capped", "gemini", 100_000_000, Typed, 30_000, None, Some(86_400_000), false),
+        ("E78", "gemini", 34_000, Typed, 60_000, Some(34_000), None, false),
+        ("E79", "a", 45_000, Body, 30_000, Some(45_000), None, true),
+        ("E81", "gemini", 45_000, Body, 30_000, Some(45_000), None, true),
+        ("a header is the cooldown's", "gemini", 20_000, Header, 30_000, None, None, true),
+    ];
+    for (row, provider, wait, source, max_wait_ms, pause, lock, rests) in rows {
+        let mut place = place(provider);
+        let scope = LimiterScope::of(provider);
+        place.limiter = Some(LimiterSettings { max_wait_ms, scope, ..LimiterSettings::of_window(0) });
+        let recording = place.record(&says_wait(wait, source));
+        let locked = recording.lock.as_ref().and_then(|(_, order)| order.exact_ms);
+        let cools = recording.connection.cooldown != CooldownRule::Record;
+        assert_eq!((recording.pause_ms, locked, cools), (pause, lock, rests), "{row}");
+    }
+    assert_eq!(place("gemini").record(&says_wait(20_000, Typed)).pause_ms, None, "not protected");
 }

@@ -106,6 +106,7 @@ impl Scene {
             lockout: &self.lockout,
             shares_egress,
             breaker_blocks,
+            limiter: None,
             locks_full,
         };
         recording(failure, &case)

@@ -30,6 +30,17 @@ pub enum Blocked {
     Skipped,
 }
 
+impl Blocked {
+    /// The wait that is told, ms.
+    pub fn wait_ms(self) -> Option<Millis> {
+        match self {
+            Self::CircuitOpen(wait) | Self::AllCoolingDown(wait) => wait,
+            Self::ModelCooldown(wait) | Self::SkippedUntil(wait) => Some(wait),
+            _ => None,
+        }
+    }
+}
+
 /// Judges a request that was sent to nobody. `combo`: one was asked for.
 pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
     let any = |why: Exclusion| excluded.iter().any(|target| target.reason == why);

@@ -166,18 +166,18 @@ fn passes_by_itself(connection: &ConnectionId, step: &Step, reason: Exclusion, w
         Exclusion::ConnectionCooldown => {
             let view = world.board.connections.get(connection);
             let reason = view.and_then(|view| view.cooldown.rest_reason);
-            !matches!(reason, Some(Reason::AuthError | Reason::QuotaExhausted))
+            !matches!(reason, Some(Reason::AuthError | Reason::QuotaExhausted | Reason::NotFound))
         }
         _ => true,
     }
 }
 
-/// Flow 3.3, a list of what is waited for: an unknown reason and an operator's order are not.
+/// Flow 3.3, a list of what is waited for; an operator's order names no reason, but its end.
 fn is_waitable(connection: &ConnectionId, step: &Step, reason: Exclusion, world: World<'_>) -> bool {
     match reason {
         Exclusion::ConnectionCooldown => {
             let view = world.board.connections.get(connection);
-            view.and_then(|view| view.cooldown.rest_reason).is_some_and(Reason::is_transient)
+            view.and_then(|view| view.cooldown.rest_reason).is_none_or(Reason::is_transient)
         }
         _ => passes_by_itself(connection, step, reason, world),
     }

@@ -258,14 +258,18 @@ fn a_locked_model_leaves_the_account_to_others() {
 #[test]
 fn rests_of_a_known_passing_reason_are_waited_for() {
     use crate::verdict::Reason;
-    let waits =
-        [Reason::RateLimitExceeded, Reason::ModelCapacity, Reason::ServerError, Reason::ConcurrencyLimited];
-    let told = [Reason::NotFound, Reason::RequestRejected, Reason::Unknown];
-    let never = [Reason::AuthError, Reason::QuotaExhausted];
-    let rows = [(waits.map(Some).to_vec(), (true, true)), (never.map(Some).to_vec(), (false, false))];
-    // An operator's order has no reason.
-    let told = told.map(Some).into_iter().chain([None]).collect();
-    for (reasons, expected) in rows.into_iter().chain([(told, (true, false))]) {
+    let reasons = |list: &[Reason]| list.iter().copied().map(Some).collect::<Vec<_>>();
+    let mut waited = reasons(&[
+        Reason::RateLimitExceeded,
+        Reason::ModelCapacity,
+        Reason::ServerError,
+        Reason::ConcurrencyLimited,
+    ]);
+    // An operator's order has no reason and a known end.
+    waited.push(None);
+    let told = reasons(&[Reason::RequestRejected, Reason::Unknown]);
+    let never = reasons(&[Reason::AuthError, Reason::QuotaExhausted, Reason::NotFound]);
+    for (reasons, expected) in [(waited, (true, true)), (told, (true, false)), (never, (false, false))] {
         for reason in reasons {
             let mut board = Board::default();
             cool(&mut board, "a-2", 1_000);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use policy::account::{self, AccountSettings};
 use policy::attempts::AttemptSettings;
 use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
+use policy::cooldown_wait::WaitSettings;
 use policy::strategy;
 
 pub use flow::{execution_limit, gate_settings, is_protected};
@@ -66,10 +67,12 @@ fn catalogue(settings: &Settings) -> Catalogue {
         };
         (provider.id.clone(), entry)
     });
+    let combos = settings.combos.iter().map(|typed| combo(typed, settings.resilience.combo_cooldown_wait));
     Catalogue {
         providers: providers.collect(),
-        combos: settings.combos.iter().map(combo).map(|combo| (combo.name.clone(), combo)).collect(),
+        combos: combos.map(|combo| (combo.name.clone(), combo)).collect(),
         accounts: accounts(settings),
+        direct_waits: settings.resilience.wait_for_cooldown,
     }
 }
 
@@ -81,7 +84,7 @@ fn accounts(settings: &Settings) -> AccountSettings {
     }
 }
 
-fn combo(typed: &settings::Combo) -> Combo {
+fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
     let steps = typed.targets.iter().filter_map(|target| {
         let (provider, model) = target.model.split_once('/')?;
         Some(Step { provider: provider.into(), model: model.into(), connection: target.connection.clone() })
@@ -97,6 +100,7 @@ fn combo(typed: &settings::Combo) -> Combo {
             fallback_delay_ms: config.fallback_delay_ms,
             target_timeout_ms: config.target_timeout_ms,
             failover_before_retry: config.failover_before_retry,
+            waits: waits.unless(!config.combo_cooldown_wait_enabled),
         },
         slow_start_ms: config.slow_start_ms,
     }

@@ -214,6 +214,8 @@ pub struct ComboConfig {
     pub failover_before_retry: bool,
     /// How long a recovered connection is spared; 0 = off.
     pub slow_start_ms: u64,
+    /// Whether it waits for a target that rests, if combos do at all.
+    pub combo_cooldown_wait_enabled: bool,
 }
 
 /// `[[keys]]`: what a client shows.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use policy::cooldown_wait::WaitSettings;
 use policy::ids::Class;
 use policy::time::Millis;
 use policy::token::TokenBreakerSettings;
@@ -26,6 +27,10 @@ pub struct Resilience {
     pub p2c_latency_weight: u32,
     /// Whether a stream that stalls makes its connection rest.
     pub stream_stall_cooldown: bool,
+    /// What a combo may wait for its targets.
+    pub combo_cooldown_wait: WaitSettings,
+    /// What a request without a combo may wait for its accounts.
+    pub wait_for_cooldown: WaitSettings,
     /// When token refreshes stop.
     pub token_refresh_breaker: TokenBreakerSettings,
     /// Whether and when failures move a request to the next account.

@@ -38,7 +38,7 @@ provider = "box"
 name = "a b/c.[d]"
 strategy = " P2C "
 targets = ["openai/gpt-5[1m]", { model = "box/any", weight = 2.5, connection = "three" }]
-config = { retry_delay_ms = "3s", slow_start_ms = 5 }
+config = { retry_delay_ms = "3s", slow_start_ms = 5, combo_cooldown_wait_enabled = false }
 [[keys]]
 name = "laptop"
 key = "literal-key"
@@ -70,6 +70,7 @@ fn entities_mean_what_they_say() {
     assert_eq!((combo.strategy.as_str(), combo.targets[1].weight), ("p2c", 2.5));
     assert_eq!(combo.targets[1].connection.as_ref().unwrap().as_str(), "three");
     assert_eq!((combo.config.retry_delay_ms, combo.config.slow_start_ms), (3_000, 5));
+    assert!(!combo.config.combo_cooldown_wait_enabled);
     assert!(combo.config.failover_before_retry);
     assert_eq!(settings.keys[0].scopes, [Scope::Inference, Scope::Manage]);
 }

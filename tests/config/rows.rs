@@ -63,11 +63,17 @@ fn core_6_a_wait_of_nothing_is_off_and_a_budget_holds_one_wait() {
         let found = ["enabled", "budget_ms"].map(|name| value(&loaded, &format!("{combo}.{name}")));
         assert_eq!(found, wanted, "{lines}");
     }
+    let loaded = load_text(&format!("[{combo}]\nmax_wait_ms = 100000\nbudget_ms = 5"), &[]).unwrap();
+    let waits = loaded.settings.resilience.combo_cooldown_wait;
+    assert_eq!((waits.enabled, waits.max_wait_ms, waits.max_attempts), (true, 100_000, 5));
+    assert_eq!(waits.budget_ms, 100_000, "E55");
     let single = "resilience.wait_for_cooldown";
     let text = format!("[{single}]\nenabled = true\nmax_retry_wait_sec = 100\nbudget_ms = 0");
     let loaded = load_text(&text, &[]).unwrap();
     assert_eq!(value(&loaded, &format!("{single}.enabled")), "true");
     assert_eq!(value(&loaded, &format!("{single}.budget_ms")), "100000");
+    let waits = loaded.settings.resilience.wait_for_cooldown;
+    assert_eq!((waits.enabled, waits.max_wait_ms, waits.budget_ms), (true, 100_000, 100_000), "seconds");
     let text = "[resilience.quota_preflight]\ndefault_threshold_percent = 30";
     let loaded = load_text(text, &[]).unwrap();
     assert_eq!(value(&loaded, "resilience.quota_preflight.warn_threshold_percent"), "31");

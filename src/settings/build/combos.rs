@@ -114,5 +114,6 @@ fn config(sheet: &Sheet) -> ComboConfig {
         target_timeout_ms: sheet.millis("combos[].config.target_timeout_ms"),
         failover_before_retry: sheet.flag("combos[].config.failover_before_retry"),
         slow_start_ms: sheet.millis("combos[].config.slow_start_ms"),
+        combo_cooldown_wait_enabled: sheet.flag("combos[].config.combo_cooldown_wait_enabled"),
     }
 }

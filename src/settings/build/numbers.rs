@@ -1,5 +1,6 @@
 //! The numbers of `[resilience]` that act, from what was typed.
 
+use policy::cooldown_wait::WaitSettings;
 use policy::token::{TokenBreakerSettings, TokenScope};
 
 use super::sections::OVERRIDES;
@@ -27,6 +28,8 @@ pub(super) fn read(root: &Sheet) -> Resilience {
         provider_cooldown: provider_cooldown(root),
         p2c_latency_weight: root.count("resilience.p2c_latency.weight"),
         stream_stall_cooldown: root.flag("resilience.stream_stall_cooldown.enabled"),
+        combo_cooldown_wait: combo_wait(root),
+        wait_for_cooldown: direct_wait(root),
         token_refresh_breaker: token_refresh(root),
         rotation: rotation(root),
         request_queue: request_queue(root),
@@ -132,6 +135,28 @@ fn window(root: &Sheet, class: &str) -> WindowNumbers {
         failure_window_ms: root.millis(&key("failure_window_ms")),
         cooldown_ms: root.millis(&key("cooldown_ms")),
     }
+}
+
+fn combo_wait(root: &Sheet) -> WaitSettings {
+    let key = |name: &str| format!("resilience.combo_cooldown_wait.{name}");
+    let typed = WaitSettings {
+        enabled: root.flag(&key("enabled")),
+        max_wait_ms: root.millis(&key("max_wait_ms")),
+        max_attempts: root.count(&key("max_attempts")),
+        budget_ms: root.millis(&key("budget_ms")),
+    };
+    typed.normalised()
+}
+
+fn direct_wait(root: &Sheet) -> WaitSettings {
+    let key = |name: &str| format!("resilience.wait_for_cooldown.{name}");
+    let typed = WaitSettings {
+        enabled: root.flag(&key("enabled")),
+        max_wait_ms: root.millis(&key("max_retry_wait_sec")) * 1_000,
+        max_attempts: root.count(&key("max_retries")),
+        budget_ms: root.millis(&key("budget_ms")),
+    };
+    typed.normalised()
 }
 
 fn token_refresh(root: &Sheet) -> TokenBreakerSettings {

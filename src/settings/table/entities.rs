@@ -91,6 +91,7 @@ pub(super) const ROWS: &[Row] = &[
     row("combos[].config.target_timeout_ms", Kind::Millis(0, 2_147_483_647), "0", "ms", "limit of one target; 0 = unset"),
     row("combos[].config.failover_before_retry", FLAG, "true", "", "other targets come before a retry"),
     row("combos[].config.slow_start_ms", Kind::Millis(0, HOUR), "0", "ms", "how long a recovered connection is spared; 0 = off"),
+    row("combos[].config.combo_cooldown_wait_enabled", FLAG, "true", "", "false: never waits for a target that rests; true cannot turn on what resilience.combo_cooldown_wait forbids"),
     // [[keys]]
     row("keys[].name", Kind::Text(Shape::Plain), REQUIRED, "", "its name in logs and lists"),
     row("keys[].key", Kind::Secret, REQUIRED, "", "env:NAME, file:PATH or the key"),

@@ -1,4 +1,4 @@
-//! Rows of `[resilience]` whose mechanism is not built yet: waits, quota preflight,
+//! Rows of `[resilience]` whose mechanism is not built yet: quota sharing, quota preflight,
 //! stream recovery. They are checked and kept, and every reader is told that they do not act.
 //! A row that begins to act moves to `resilience.rs`, or loses its `idle()`.
 
@@ -9,15 +9,6 @@ use crate::settings::kind::{Data, Kind};
 
 #[rustfmt::skip] // one row, one line
 pub(super) const ROWS: &[Row] = &[
-    // [resilience.wait_for_cooldown], [resilience.combo_cooldown_wait]
-    row("resilience.wait_for_cooldown.enabled", FLAG, "false", "", "a request without a combo waits for an account that rests; off when either of the next is 0").idle(),
-    row("resilience.wait_for_cooldown.max_retries", Kind::Whole(0, 10), "5", "waits", "how often").idle(),
-    row("resilience.wait_for_cooldown.max_retry_wait_sec", Kind::Whole(0, 300), "90", "s", "how long each time at most").idle(),
-    row("resilience.wait_for_cooldown.budget_ms", Kind::Millis(0, 300_000), "300000", "ms", "how long altogether; not below one wait, not for PATCH").fixed().idle(),
-    row("resilience.combo_cooldown_wait.enabled", FLAG, "true", "", "a combo waits for the target that returns first; off when either of the next is 0").idle(),
-    row("resilience.combo_cooldown_wait.max_wait_ms", Kind::Millis(0, 300_000), "90000", "ms", "how long each time at most").idle(),
-    row("resilience.combo_cooldown_wait.max_attempts", Kind::Whole(0, 10), "5", "waits", "how often").idle(),
-    row("resilience.combo_cooldown_wait.budget_ms", Kind::Millis(0, 300_000), "300000", "ms", "how long altogether; not below max_wait_ms").idle(),
     // [resilience.quota_share_concurrency_limit], [resilience.credential_health_check]
     row("resilience.quota_share_concurrency_limit.enabled", FLAG, "true", "", "accounts that share a quota are asked one after the other").idle(),
     row("resilience.credential_health_check.interval_minutes", Kind::Whole(0, 1_440), "60", "min", "how often credentials are tested; 0 = off").idle(),

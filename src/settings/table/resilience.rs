@@ -84,6 +84,16 @@ pub(super) const ROWS: &[Row] = &[
     row("resilience.rotation.rotate_on_400", FLAG, "false", "", "whether 400 moves a request to the next account").env("OMNIROUTE_ROTATE_ON_400"),
     row("resilience.rotation.error_400_threshold", Kind::Whole(1, 1_000), "1", "failures", "how many of them inside the window it takes").env("OMNIROUTE_ROTATE_400_THRESHOLD"),
     row("resilience.rotation.error_400_window_seconds", Kind::Whole(1, 86_400), "120", "s", "that window").env("OMNIROUTE_ROTATE_400_WINDOW_SECONDS"),
+    // [resilience.wait_for_cooldown], [resilience.combo_cooldown_wait]; a combo has no overall limit
+    // yet, so there is none that its waits would have to extend (flow 3.13)
+    row("resilience.wait_for_cooldown.enabled", FLAG, "false", "", "a request without a combo waits for an account that rests; off when either of the next is 0"),
+    row("resilience.wait_for_cooldown.max_retries", Kind::Whole(0, 10), "5", "waits", "how often"),
+    row("resilience.wait_for_cooldown.max_retry_wait_sec", Kind::Whole(0, 300), "90", "s", "how long each time at most"),
+    row("resilience.wait_for_cooldown.budget_ms", Kind::Millis(0, 300_000), "300000", "ms", "how long altogether; not below one wait, not for PATCH").fixed(),
+    row("resilience.combo_cooldown_wait.enabled", FLAG, "true", "", "a combo waits for the target that returns first; off when either of the next is 0"),
+    row("resilience.combo_cooldown_wait.max_wait_ms", Kind::Millis(0, 300_000), "90000", "ms", "how long each time at most"),
+    row("resilience.combo_cooldown_wait.max_attempts", Kind::Whole(0, 10), "5", "waits", "how often"),
+    row("resilience.combo_cooldown_wait.budget_ms", Kind::Millis(0, 300_000), "300000", "ms", "how long altogether; not below max_wait_ms"),
     // [resilience.provider_quota_overrides.PROVIDER]
     row("resilience.provider_quota_overrides.*.rate_limit_cooldown_seconds", Kind::Whole(1, 21_600), "", "s", "rest after a 429 without a stated wait, for one provider; absent: computed"),
     row("resilience.provider_quota_overrides.*.rpm", Kind::Whole(1, 1_000_000), "", "requests", "requests in a minute on all its connections together; absent: no limit"),

@@ -11,6 +11,7 @@ mod fault;
 mod judging;
 mod queue;
 mod send;
+mod sets;
 mod stream;
 
 use std::cell::RefCell;
@@ -31,9 +32,9 @@ use crate::telemetry::Metrics;
 use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
 pub use crate::upstream::Endpoints;
-pub use cascade::serve;
 pub use checkup::{Checkup, checkup};
 pub use judging::{Gates, Judging, Traits};
+pub use sets::serve;
 pub use stream::{Cut, Relayed};
 
 /// What all workers share.

@@ -57,6 +57,7 @@ opens_letters! { Router:
     Publish,
     Leave,
     pick::Pick,
+    pick::Look,
     pick::Served,
     family::Lock,
     family::Decay,

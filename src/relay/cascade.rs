@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use actors::permit::Permit;
-use actors::router::pick::{Pick, Served as Record};
+use actors::router::pick::Served as Record;
 use policy::attempts::{Attempts, Failed, LastAnswer, Next};
 use policy::blocked::{Blocked, blocked};
 use policy::change::{Exclusion, Refusal};
+use policy::cooldown_wait::Waits;
 use policy::latency::is_failed;
 use policy::limiter::RateHeaders;
 use policy::plan::{Excluded, Plan, Planned};
@@ -18,7 +19,7 @@ use super::fault::{Fault, Kept};
 use super::judging::Known;
 use super::send::{Shot, send};
 use super::stream::Way;
-use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Served, Story, Trouble, Worker};
+use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Story, Trouble, Worker};
 use crate::formats::body::splice;
 use crate::formats::redact;
 use crate::upstream::{Answer, Endpoint, HeaderMap};
@@ -29,33 +30,19 @@ const STREAM_LIMIT: Duration = Duration::from_secs(120);
 /// There is no way to send.
 const UNAVAILABLE: Refusal = Refusal { why: Exclusion::Unavailable, retry_at: None };
 
-/// Serves one request to its commit.
-pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
-    let pick = Pick {
-        model: inquiry.model.clone(),
-        dialect: inquiry.route.dialect(),
-        allowed: inquiry.allowed.clone(),
-    };
-    let trouble = match worker.tower.owners.router.mailbox.ask(pick).await {
-        Ok(Ok(plan)) => return Run::new(worker, inquiry, plan).finish().await,
-        Ok(Err(no_plan)) => Trouble::NoPlan(no_plan),
-        Err(actors::mailbox::Unanswered::Full) => Trouble::RouterFull,
-        Err(actors::mailbox::Unanswered::Gone) => Trouble::RouterGone,
-    };
-    Served { outcome: Outcome::Ours(trouble), story: Story::default() }
-}
-
+/// One request on its way through the targets of a plan.
 pub(super) struct Run<'a> {
     pub(super) worker: &'a Worker,
-    inquiry: &'a Inquiry,
+    pub(super) inquiry: &'a Inquiry,
     pub(super) plan: Plan,
-    attempts: Attempts,
+    pub(super) attempts: Attempts,
     kept: Vec<Option<Kept>>,
+    pub(super) waits: Waits,
     pub(super) story: Story,
 }
 
 impl<'a> Run<'a> {
-    fn new(worker: &'a Worker, inquiry: &'a Inquiry, mut plan: Plan) -> Self {
+    pub(super) fn new(worker: &'a Worker, inquiry: &'a Inquiry, mut plan: Plan) -> Self {
         let story = Story {
             strategy: plan.strategy,
             combo: plan.combo.is_some(),
@@ -64,10 +51,20 @@ impl<'a> Run<'a> {
             ..Story::default()
         };
         let attempts = Attempts::new(&plan);
-        Self { worker, inquiry, plan, attempts, kept: Vec::new(), story }
+        let waits = Waits::new(plan.attempts.waits, story.combo);
+        Self { worker, inquiry, plan, attempts, kept: Vec::new(), waits, story }
     }
 
-    async fn finish(mut self) -> Served {
+    /// The set once more, as it is ordered now.
+    pub(super) fn again(&mut self, mut plan: Plan) {
+        self.attempts.anew(&plan);
+        self.kept.clear();
+        self.story.excluded = std::mem::take(&mut plan.excluded);
+        self.plan = plan;
+    }
+
+    /// Tries the targets; `None`: nothing is left to try.
+    pub(super) async fn set(&mut self) -> Option<Outcome> {
         let mut next = self.attempts.first();
         let outcome = loop {
             next = match next {
@@ -76,28 +73,28 @@ impl<'a> Run<'a> {
                         self.pause(Duration::from_millis(wait_ms)).await;
                     }
                     match self.attempt(target).await {
-                        Ok(reply) => break Outcome::Upstream(reply),
+                        Ok(reply) => break Some(Outcome::Upstream(reply)),
                         Err(next) => next,
                     }
                 }
                 Next::Queue(targets) => match self.queue(&targets).await {
                     Ok((target, permit)) => match self.send(target, permit).await {
-                        Ok(reply) => break Outcome::Upstream(reply),
+                        Ok(reply) => break Some(Outcome::Upstream(reply)),
                         Err(next) => next,
                     },
                     Err(next) => next,
                 },
-                Next::Stop(failure) => break self.as_it_failed(failure),
-                Next::Exhausted => break self.exhausted(),
-                Next::TooMany => break Outcome::Ours(Trouble::TooManyAttempts),
+                Next::Stop(failure) => break Some(self.as_it_failed(failure)),
+                Next::Exhausted => break None,
+                Next::TooMany => break Some(Outcome::Ours(Trouble::TooManyAttempts)),
             };
         };
         self.story.attempts = self.attempts.dispatched();
-        Served { outcome, story: self.story }
+        outcome
     }
 
     /// A pause is time in which nobody works: it is not our overhead.
-    async fn pause(&mut self, wait: Duration) {
+    pub(super) async fn pause(&mut self, wait: Duration) {
         tokio::time::sleep(wait).await;
         self.story.waited += wait;
     }
@@ -177,6 +174,9 @@ impl<'a> Run<'a> {
         };
         // A dead refresh token is a 401 that nobody needs to be asked for.
         let answered = matches!(fault.signal.end, End::Status(_) | End::CredentialDead);
+        if let Some(hint) = failure.hint {
+            self.waits.heard(hint.wait_ms, now);
+        }
         let failed = Failed { target: index, failure: failure.clone(), answered };
         self.kept.push(fault.answer);
         let probe = permit.is_probe();
@@ -303,7 +303,8 @@ impl<'a> Run<'a> {
         Reply { status, headers, from: Chosen::of(target), body, retry_after_ms: None }
     }
 
-    fn exhausted(&mut self) -> Outcome {
+    /// What to tell when nothing is left to try.
+    pub(super) fn exhausted(&mut self) -> Outcome {
         if self.attempts.failures().is_empty() {
             return Outcome::Ours(self.blocked());
         }

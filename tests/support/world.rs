@@ -87,9 +87,9 @@ impl Setup {
         self
     }
 
-    /// A priority combo over `provider/x` of these providers.
+    /// A priority combo over `provider/x` of these providers that neither retries nor waits.
     pub fn combo(self, name: &str, providers: &[&str]) -> Self {
-        self.combo_with(name, providers, "max_retries = 0")
+        self.combo_with(name, providers, "max_retries = 0, combo_cooldown_wait_enabled = false")
     }
 
     /// The same with its config given.

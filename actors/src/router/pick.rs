@@ -23,21 +23,41 @@ pub struct Pick {
     pub allowed: Option<Arc<[ConnectionId]>>,
 }
 
-impl Handler<Pick> for Router {
-    type Result = Result<Plan, NoPlan>;
+/// Asks what would be picked now; nothing counts as used.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Plan, NoPlan>")]
+pub struct Look(pub Pick);
 
-    fn handle(&mut self, pick: Pick, _: &mut Self::Context) -> Self::Result {
+impl Router {
+    fn plan(&mut self, pick: &Pick) -> Result<Plan, NoPlan> {
         let blueprint = self.seed.blueprint.load();
         let now = self.seed.links.clock.now();
         let memory = Remembered { memory: &self.memory, directory: &self.seed.directory };
         let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
         let ask = Ask { model: &pick.model, dialect: pick.dialect, allowed: pick.allowed.as_deref() };
-        let plan = plan(&ask, world, &mut Seeded(&mut self.dice))?;
+        plan(&ask, world, &mut Seeded(&mut self.dice))
+    }
+}
+
+impl Handler<Pick> for Router {
+    type Result = Result<Plan, NoPlan>;
+
+    fn handle(&mut self, pick: Pick, _: &mut Self::Context) -> Self::Result {
+        let plan = self.plan(&pick)?;
+        let counts_use = self.seed.blueprint.load().catalogue.accounts.counts_use();
         // The pick counts its own use, so that a burst is spread before anybody has answered.
-        if let Some(first) = plan.targets.first().filter(|_| blueprint.catalogue.accounts.counts_use()) {
-            self.memory.used(&first.provider, &first.connection, now);
+        if let Some(first) = plan.targets.first().filter(|_| counts_use) {
+            self.memory.used(&first.provider, &first.connection, self.seed.links.clock.now());
         }
         Ok(plan)
+    }
+}
+
+impl Handler<Look> for Router {
+    type Result = Result<Plan, NoPlan>;
+
+    fn handle(&mut self, Look(pick): Look, _: &mut Self::Context) -> Self::Result {
+        self.plan(&pick)
     }
 }
 

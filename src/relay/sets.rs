@@ -1,0 +1,108 @@
+//! The sets of one request: a plan's targets are tried, and if all that is in the way is a
+//! short rest, they are picked and tried again after it (flow 3, decisions 15, 15b).
+//!
+//! How long is `policy::cooldown_wait`'s business. The wait runs in no target's own clock and
+//! holds nothing: a client that leaves drops it, and nobody was asked. The first request that
+//! reaches an account after its rest is a lone trial (decision 3a), so of all that wake the
+//! others find another target or come behind it.
+
+use std::time::Duration;
+
+use actors::mailbox::Unanswered;
+use actors::router::pick::{Look, Pick};
+use policy::blocked::blocked;
+use policy::cooldown_wait::SetEnd;
+use policy::plan::Plan;
+use policy::time::Millis;
+
+use super::cascade::Run;
+use super::{Inquiry, Outcome, Reply, Served, Story, Trouble, Worker};
+
+/// Most that chance adds to a wait besides a hundredth of it (FC-108), ms.
+const SPREAD_MS: Millis = 250;
+
+/// Serves one request to its commit.
+pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
+    match pick(worker, inquiry).await {
+        Ok(plan) => {
+            let mut run = Run::new(worker, inquiry, plan);
+            let outcome = run.sets().await;
+            Served { outcome, story: run.story }
+        }
+        Err(trouble) => Served { outcome: Outcome::Ours(trouble), story: Story::default() },
+    }
+}
+
+async fn pick(worker: &Worker, inquiry: &Inquiry) -> Result<Plan, Trouble> {
+    match worker.tower.owners.router.mailbox.ask(asking(inquiry)).await {
+        Ok(plan) => plan.map_err(Trouble::NoPlan),
+        Err(Unanswered::Full) => Err(Trouble::RouterFull),
+        Err(Unanswered::Gone) => Err(Trouble::RouterGone),
+    }
+}
+
+fn asking(inquiry: &Inquiry) -> Pick {
+    Pick { model: inquiry.model.clone(), dialect: inquiry.route.dialect(), allowed: inquiry.allowed.clone() }
+}
+
+impl Run<'_> {
+    /// Set after set, until one ends the request or no wait is allowed.
+    async fn sets(&mut self) -> Outcome {
+        let mut before = None;
+        loop {
+            if let Some(outcome) = self.set().await {
+                return outcome;
+            }
+            let tried = !self.attempts.failures().is_empty();
+            let told = match before.take() {
+                // An upstream has spoken; that all rest by now is not the better answer (routing 7.13).
+                Some(earlier) if !tried => self.still(earlier),
+                _ => self.exhausted(),
+            };
+            let Some(wait_ms) = self.next_wait(tried).await else {
+                return told;
+            };
+            self.pause(Duration::from_millis(wait_ms)).await;
+            match pick(self.worker, self.inquiry).await {
+                Ok(plan) => self.again(plan),
+                Err(_) => return told,
+            }
+            before = (self.attempts.dispatched() > 0).then_some(told);
+        }
+    }
+
+    /// How long to wait before the next set; `None`: there is none.
+    async fn next_wait(&mut self, tried: bool) -> Option<Millis> {
+        if !self.waits.may_wait() || !self.attempts.may_dispatch() {
+            return None;
+        }
+        let owners = &self.worker.tower.owners;
+        let wait_ms = if tried {
+            // What the attempts of this set did to their targets; all of it was awaited.
+            let looked = owners.router.mailbox.ask(Look(asking(self.inquiry))).await.ok()?.ok()?;
+            self.waits.next(SetEnd::Tried, &looked.excluded, owners.clock.now())
+        } else {
+            self.waits.next(SetEnd::Skipped, &self.story.excluded, owners.clock.now())
+        }?;
+        Some(wait_ms + self.spread(wait_ms))
+    }
+
+    /// Later, never earlier: those who wait for one account do not all wake at once (FC-108).
+    fn spread(&self, wait_ms: Millis) -> Millis {
+        self.worker.dice.borrow_mut().u64(0..=SPREAD_MS + wait_ms / 100)
+    }
+
+    /// An earlier set's answer, with the wait as it is now.
+    fn still(&self, mut earlier: Outcome) -> Outcome {
+        let now = self.worker.tower.owners.clock.now();
+        let wait_ms = blocked(self.story.combo, &self.story.excluded, now).wait_ms();
+        match &mut earlier {
+            Outcome::Upstream(Reply { retry_after_ms, .. })
+            | Outcome::Ours(Trouble::AllFailed { retry_after_ms, .. }) => {
+                *retry_after_ms = wait_ms.or(*retry_after_ms);
+            }
+            Outcome::Ours(_) => {}
+        }
+        earlier
+    }
+}

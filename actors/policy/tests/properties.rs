@@ -2,6 +2,8 @@
 //! the three state machines, random headers, every status. Numbers at the edges of u64 are
 //! among the inputs, so arithmetic that could overflow shows here.
 
+#[path = "properties/gate.rs"]
+mod gate;
 #[path = "properties/hints.rs"]
 mod hints;
 #[path = "properties/limiter.rs"]

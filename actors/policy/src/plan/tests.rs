@@ -347,6 +347,7 @@ fn shares(steps: usize, accounts: usize) -> Vec<usize> {
         providers: ids.iter().map(entry).map(|entry| (entry.id.clone(), entry)).collect(),
         combos: [(all.name.clone(), all)].into(),
         accounts: AccountSettings::default(),
+        direct_waits: Default::default(),
     };
     let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None };
     let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };

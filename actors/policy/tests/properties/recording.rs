@@ -114,7 +114,7 @@ impl Scene {
 
     fn fail(&mut self, failure: &Failure, trial: Trial, sent_at: Millis, now: Millis) -> Checked {
         let before = self.cooldown.snapshot();
-        let Recording { connection, lock, siblings } = self.record(failure);
+        let Recording { connection, lock, siblings, .. } = self.record(failure);
         if let Some((_, order)) = lock {
             prop_assert_eq!(connection.cooldown, CooldownRule::Record, "decision 3b: never both");
             prop_assert!(!siblings && failure.terminal.is_none());

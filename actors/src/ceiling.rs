@@ -60,29 +60,28 @@ impl Ceiling {
         }
     }
 
-    /// Takes a place, or says when asking again may help.
+    /// Takes a place. Without one: when asking again may help, if time alone will (the window), else
+    /// `None`: a place must come back.
     pub fn try_take(self: &Arc<Self>, now: Millis) -> Result<Place, Option<Millis>> {
-        let cap = self.cap.load(Ordering::SeqCst);
-        if self.taken.fetch_add(1, Ordering::SeqCst) >= cap && cap > 0 {
-            self.taken.fetch_sub(1, Ordering::SeqCst);
-            return Err(None);
-        }
-        let place = Place(self.clone());
         if self.rpm.load(Ordering::SeqCst) == 0 {
-            return Ok(place);
+            return self.take_place().ok_or(None);
         }
-        // A place that is dropped here was never seen by anybody: it wakes at most in vain.
         let mut window = lock(&self.window);
-        let Some(window) = &mut *window else { return Ok(place) };
-        match window.pace(now) {
-            Pace::Go => {
-                window.start(now);
-                window.finish(now);
-                Ok(place)
-            }
-            Pace::Until(at) => Err(Some(at)),
-            Pace::Busy => Err(None),
+        let Some(window) = &mut *window else { return self.take_place().ok_or(None) };
+        if let Pace::Until(at) = window.pace(now) {
+            return Err(Some(at));
         }
+        let place = self.take_place().ok_or(None)?;
+        window.start(now);
+        window.finish(now);
+        Ok(place)
+    }
+
+    fn take_place(self: &Arc<Self>) -> Option<Place> {
+        let cap = self.cap();
+        let one_more = |taken| (cap == 0 || taken < cap).then_some(taken + 1);
+        let taken = self.taken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_more);
+        taken.is_ok().then(|| Place(self.clone()))
     }
 
     /// Requests that hold a place.

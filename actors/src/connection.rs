@@ -5,6 +5,7 @@
 
 mod admission;
 pub(crate) mod first;
+mod limits;
 mod orders;
 mod outcome;
 mod siblings;
@@ -43,6 +44,7 @@ use crate::watch::{DeathWatch, End, stop_when_heard};
 use admission::Forget;
 pub use admission::{Acquire, Look};
 use first::is_other_credential;
+use limits::Lessons;
 pub use orders::{CheckFailed, Order};
 pub use siblings::CoolWith;
 pub use slot::{Admitted, Slot, Waiting};
@@ -136,6 +138,7 @@ pub struct Connection {
     waiting: HashMap<Ticket, oneshot::Sender<Result<Slot, Refusal>>>,
     /// When somebody's turn or the end of somebody's patience comes.
     timer: Option<(Millis, SpawnHandle)>,
+    lessons: Lessons,
     draining: bool,
     egress: Option<Egress>,
     numbers: ConnectionNumbers,
@@ -174,7 +177,9 @@ impl Connection {
     ) -> Self {
         let draining = snapshot.as_ref().is_some_and(|stored| stored.draining);
         let cooldown = first::cooldown(&numbers, snapshot.as_ref(), links.clock.now());
-        let egress = snapshot.and_then(|stored| stored.egress);
+        let (egress, learnt) = snapshot.map(|stored| (stored.egress, stored.learnt)).unwrap_or_default();
+        let lessons = Lessons::restored(learnt);
+        shared.gate().restore_learnt(&lessons.learnt, links.clock.now());
         // Who waited at an owner that died asks again by himself.
         shared.gate().reset();
         Self {
@@ -184,6 +189,7 @@ impl Connection {
             cooldown,
             waiting: HashMap::new(),
             timer: None,
+            lessons,
             draining,
             egress,
             numbers,
@@ -203,6 +209,7 @@ impl Connection {
             draining: self.draining,
             egress: self.egress.clone(),
             fingerprint: self.numbers.fingerprint.clone(),
+            learnt: self.lessons.learnt.clone(),
         }
     }
 
@@ -291,9 +298,7 @@ impl Handler<Settle> for Connection {
     fn handle(&mut self, settle: Settle, ctx: &mut Self::Context) {
         let now = self.links.clock.now();
         let moved = self.saw_egress(settle.egress.as_deref(), now);
-        if let Some(limits) = &settle.limits {
-            self.shared.gate().learn(&settle.model, limits, now);
-        }
+        self.learn(&settle, now);
         if self.is_of_another_credential(&settle) {
             let change = self.cooldown.record(settle.trial, &Verdict::Neutral, settle.sent_at, now);
             self.pass_on(moved.into_iter().chain(change));

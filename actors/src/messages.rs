@@ -11,6 +11,7 @@ use policy::change::Change;
 use policy::cooldown::CooldownSnapshot;
 use policy::egress::Egress;
 use policy::ids::{ConnectionId, ProviderId};
+use policy::limiter::{Learnt, LimiterKey};
 use policy::lockout::{LockKey, LockoutSnapshot, LockoutView};
 use policy::window::WindowView;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,8 @@ pub struct ConnectionSnapshot {
     pub egress: Option<Egress>,
     /// Salted fingerprint of its credential (decision 3c); empty: unknown.
     pub fingerprint: String,
+    /// Gaps between requests that the provider's headers taught (flow 4.20).
+    pub learnt: Vec<(LimiterKey, Learnt)>,
 }
 
 /// What an owner needs to come back as it was.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use crate::change::{Exclusion, Refusal};
 use crate::ids::ModelId;
-use crate::limiter::{LimiterKey, Limiters, Pace, RateHeaders, pause_refuses};
+use crate::limiter::{Learnt, LimiterKey, Limiters, Pace, RateHeaders, pause_refuses};
 use crate::time::Millis;
 
 pub use line::{Lane, Patience};
@@ -237,6 +237,18 @@ impl Gate {
         match &mut self.limiters {
             Some(limiters) => limiters.learn(&limiters.key(model), headers, now) && !self.line.is_empty(),
             None => false,
+        }
+    }
+
+    /// What the limiters learnt, to be saved (flow 4.20).
+    pub fn learnt(&self) -> Vec<(LimiterKey, Learnt)> {
+        self.limiters.as_ref().map(Limiters::learnt).unwrap_or_default()
+    }
+
+    /// Takes over what was learnt before a restart, unless it knows better already.
+    pub fn restore_learnt(&mut self, saved: &[(LimiterKey, Learnt)], now: Millis) {
+        if let Some(limiters) = self.limiters.as_mut().filter(|limiters| limiters.iter().next().is_none()) {
+            limiters.restore(saved.iter().cloned(), now);
         }
     }
 

@@ -49,7 +49,7 @@ struct Above<'a> {
     ceilings: [&'a Arc<Ceiling>; 2],
     others: bool,
     passed: Vec<(Ticket, Trial, [Place; 2])>,
-    /// The ceiling that had no room.
+    /// The ceiling that had no room, so that a place must come back.
     full: Option<usize>,
 }
 
@@ -58,7 +58,8 @@ const LEVELS: [Level; 2] = [Level::Global, Level::Provider];
 impl Above<'_> {
     fn place(&mut self, index: usize, now: Millis) -> Result<Place, Hold> {
         self.ceilings[index].try_take(now).map_err(|until| {
-            self.full = Some(index);
+            // What time alone brings needs no word from anybody.
+            self.full = self.full.or(until.is_none().then_some(index));
             Hold::Cap(LEVELS[index], until)
         })
     }
@@ -66,6 +67,9 @@ impl Above<'_> {
 
 impl Door for Above<'_> {
     fn pass(&mut self, ticket: Ticket, now: Millis) -> Result<(), Hold> {
+        if let Some(refusal) = self.cooldown.view().refusal(self.others, now) {
+            return Err(Hold::Rest(refusal.retry_at));
+        }
         let places = [self.place(0, now)?, self.place(1, now)?];
         let trial = self.cooldown.admit(self.others, now).map_err(|refusal| Hold::Rest(refusal.retry_at))?;
         self.passed.push((ticket, trial, places));
@@ -104,15 +108,18 @@ impl Connection {
 
     fn look(&mut self, ctx: &mut Context<Self>) {
         let now = self.links.clock.now();
-        let mut full = self.turn(now);
-        if let Some(ceiling) = full.map(|index| self.ceilings[index].clone()) {
+        let mut enlisted = false;
+        while let Some(index) = self.turn(now) {
+            let ceiling = &self.ceilings[index];
             ceiling.enlist(&self.shared);
+            enlisted = true;
             // A place that came back before the name was on the list told nobody.
-            if ceiling.has_room() {
-                full = self.turn(now);
+            if !ceiling.has_room() {
+                break;
             }
+            enlisted = false;
         }
-        if full.is_none() {
+        if !enlisted {
             // What this connection has no use for is for another one.
             self.ceilings.iter().for_each(|ceiling| ceiling.wake());
         }

@@ -62,7 +62,7 @@ pub struct Limiter {
     paused_until: Option<Millis>,
     learnt: Option<Learnt>,
     used_at: Millis,
-    /// When the line last moved, or could not have.
+    /// When something other than a start last let the line move, or could not have.
     moved_at: Millis,
 }
 
@@ -113,7 +113,7 @@ impl Limiter {
         }
         self.running = self.running.saturating_add(1);
         self.started_at = Some(now);
-        (self.used_at, self.moved_at) = (now, now);
+        self.used_at = now;
     }
 
     /// One that started has ended, however.

@@ -56,6 +56,9 @@ fn the_gap_of_a_limit() {
     limiter.learn(&told(u64::MAX, u64::MAX, 1), T0);
     assert_eq!(limiter.view(T0).reservoir, None);
     assert!(!limiter.learn(&told(0, 0, 1), T0));
+    // Flow 4.16: a reset of 0 is a minute.
+    limiter.learn(&told(60, 0, 0), T0);
+    assert_eq!(limiter.pace(T0), Pace::Until(T0 + 60_000));
 }
 
 /// Flow 4.18: it stops there, whatever the other headers say.

@@ -93,6 +93,15 @@ fn a_pause_is_not_followed_by_the_rest_of_an_empty_minute() {
     assert_eq!(send(&mut limiter, &[(0, 1); 2]), [5_000, 65_000].map(Left::Started));
 }
 
+/// Flow 4.28: what a header said before the wait was stated is not added to it.
+#[test]
+fn a_stated_wait_takes_the_place_of_a_told_reservoir() {
+    let mut limiter = Limiter::new(MINUTE, T0);
+    limiter.learn(&told(100_000, 0, 90_000), T0);
+    limiter.pause(5_000, T0);
+    assert_eq!(send(&mut limiter, &[(0, 1)]), [Left::Started(5_000)]);
+}
+
 /// Decision 3.
 #[test]
 fn a_shorter_wait_never_ends_a_pause_sooner() {

@@ -75,8 +75,7 @@ pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
 /// was full before.
 fn own_limit(excluded: &[Excluded], now: Millis) -> Option<Blocked> {
     let limits = || excluded.iter().filter(|target| target.reason.is_own_limit());
-    let last =
-        limits().filter(|target| !target.reason.is_worth_queueing()).next_back().or(limits().next_back())?;
+    let last = limits().rfind(|target| !target.reason.is_worth_queueing()).or(limits().next_back())?;
     let wait = limits().filter_map(|target| target.until).min().map(|at| at.saturating_sub(now).max(1));
     Some(Blocked::OwnLimit(last.reason, wait))
 }

@@ -139,14 +139,26 @@ impl Line {
         lanes.map(|(_, queue)| queue.tickets.len()).sum()
     }
 
-    /// Takes everybody out who waits for a limiter.
+    /// How many wait for the limiter alone, as far as was seen: no cap or rest holds them.
+    pub(super) fn held_by_limiter(&self, key: &LimiterKey) -> usize {
+        self.lanes_at(key).map(|queue| queue.tickets.len()).sum()
+    }
+
+    /// Takes everybody out who waits for the limiter alone.
     pub(super) fn take_key(&mut self, key: &LimiterKey) -> Vec<Ticket> {
-        let lanes = self.lanes.iter().filter(|(lane, _)| lane.key == *key);
-        let tickets: Vec<Ticket> = lanes.flat_map(|(_, queue)| queue.tickets.iter().copied()).collect();
+        let tickets: Vec<Ticket> =
+            self.lanes_at(key).flat_map(|queue| queue.tickets.iter().copied()).collect();
         for ticket in &tickets {
             self.remove(*ticket);
         }
         tickets
+    }
+
+    fn lanes_at(&self, key: &LimiterKey) -> impl Iterator<Item = &Queue> {
+        let at = move |(lane, queue): &(&Lane, &Queue)| {
+            lane.key == *key && matches!(queue.hold, None | Some(Hold::Pace(_)))
+        };
+        self.lanes.iter().filter(at).map(|(_, queue)| queue)
     }
 
     /// The oldest in any lane that `open` lets through.

@@ -113,7 +113,7 @@ impl Gate {
     pub fn sweep_limiters(&mut self, now: Millis) -> Vec<Ticket> {
         let Some(limiters) = &mut self.limiters else { return Vec::new() };
         let stuck = |(key, limiter): (&LimiterKey, &Limiter)| {
-            limiter.is_stuck(self.line.waiting_for_key(key), now).then(|| key.clone())
+            limiter.is_stuck(self.line.held_by_limiter(key), now).then(|| key.clone())
         };
         let stuck: Vec<LimiterKey> = limiters.iter().filter_map(stuck).collect();
         let mut told = Vec::new();

@@ -162,6 +162,34 @@ fn a_paused_model_holds_back_no_other() {
     assert_eq!(stage.started, [(waiting, 10_000)]);
 }
 
+/// Flow 4.21: it has work, room and nothing running, and nobody looked at it.
+#[test]
+fn a_limiter_that_stands_still_sends_its_line_away() {
+    let mut stage = Stage::new(limited(LimiterSettings { parallel: 1, ..FREE }));
+    let first = stage.goes_in("m");
+    let second = stage.waits("m");
+    // No tick follows: the fault that the sweep is there for.
+    stage.gate.leave(first, 1_000);
+    assert!(stage.gate.sweep_limiters(10_999).is_empty());
+    assert_eq!(stage.gate.sweep_limiters(11_000), [second]);
+    stage.now = 11_000;
+    stage.goes_in("m");
+}
+
+/// Flow 4.21: whom a cap holds does not wait for the limiter of its model, however idle that is.
+#[test]
+fn a_limiter_does_not_stand_still_because_the_account_is_full() {
+    let limiter = LimiterSettings { scope: LimiterScope::Model, ..FREE };
+    let mut stage = Stage::new(GateSettings { limiter: Some(limiter), ..settings(1, &[]) });
+    let earlier = stage.goes_in("m");
+    stage.leaves(earlier);
+    let other = stage.goes_in("n");
+    let waiting = stage.until(10_000).waits("m");
+    assert!(stage.gate.sweep_limiters(10_000).is_empty());
+    stage.leaves(other);
+    assert_eq!(stage.started, [(waiting, 10_000)]);
+}
+
 #[test]
 fn protection_may_come_and_go_while_requests_run() {
     let mut stage = Stage::new(settings(0, &[]));

@@ -263,7 +263,8 @@ fn says_wait(wait_ms: Millis, source: HintSource) -> Failure {
 #[test]
 fn rows_e74_to_e81_of_flow() {
     use HintSource::{Body, GoogleRpcRetryInfo as Typed, Header};
-    let rows: [(&str, &str, Millis, HintSource, Millis, Option<Millis>, Option<Millis>, bool); 9] = [
+    type Row = (&'static str, &'static str, Millis, HintSource, Millis, Option<Millis>, Option<Millis>, bool);
+    let rows: [Row; 9] = [
         ("E74", "gemini", 20_000, Typed, 30_000, Some(20_000), None, false),
         ("E75", "gemini", 30_000, Typed, 30_000, Some(30_000), None, false),
         ("E76", "gemini", 34_000, Typed, 30_000, None, Some(34_000), false),

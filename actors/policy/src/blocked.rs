@@ -34,7 +34,7 @@ impl Blocked {
     /// The wait that is told, ms.
     pub fn wait_ms(self) -> Option<Millis> {
         match self {
-            Self::CircuitOpen(wait) | Self::AllCoolingDown(wait) => wait,
+            Self::CircuitOpen(wait) | Self::AllCoolingDown(wait) | Self::OwnLimit(_, wait) => wait,
             Self::ModelCooldown(wait) | Self::SkippedUntil(wait) => Some(wait),
             _ => None,
         }

@@ -138,6 +138,7 @@ impl Waits {
     }
 }
 
+/// Not who was only sent into the line: how that ended is told too.
 fn is_want_of_room(reason: Exclusion) -> bool {
-    matches!(reason, Exclusion::MailboxFull | Exclusion::ConcurrencyCap)
+    reason == Exclusion::MailboxFull || reason.is_own_limit() && !reason.is_worth_queueing()
 }

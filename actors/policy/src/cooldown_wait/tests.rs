@@ -120,12 +120,15 @@ fn row_e49_before_any_attempt_the_first_that_passes_is_waited_for() {
 
 #[test]
 fn who_was_turned_away_for_want_of_room_does_not_wait_again() {
-    for full in [Exclusion::MailboxFull, Exclusion::ConcurrencyCap] {
+    for full in [Exclusion::MailboxFull, Exclusion::SemaphoreTimeout, Exclusion::QueueFull] {
         let full = held(full, None, false);
         assert_eq!(once(Skipped, None, &[full.clone(), rate_limit(1_000)]), None);
         // What was sent has had its turn.
         assert_eq!(once(Tried, None, &[full, rate_limit(1_000)]), Some(1_050));
     }
+    // It was sent into the line, and there the account began to rest.
+    let sent = held(Exclusion::ConcurrencyCap, None, false);
+    assert_eq!(once(Skipped, None, &[sent, rate_limit(1_000)]), Some(1_050));
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod metrics;
 mod model_cooldowns;
 mod orders;
 mod providers;
+mod rate_limits;
 mod reset;
 mod settings;
 mod tokens;
@@ -134,6 +135,10 @@ pub fn routes(
                 .route(web::put().to(providers::replace))
                 .route(web::patch().to(providers::patch))
                 .route(web::delete().to(providers::delete)),
+        )
+        .service(
+            only("GET, POST", "/api/rate-limits", web::get().to(rate_limits::list))
+                .route(web::post().to(rate_limits::protect)),
         )
         .service(only("GET", "/api/combos", web::get().to(combos::list)))
         .service(only("GET", "/metrics", web::get().to(metrics::show)));

@@ -74,7 +74,8 @@ pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> HttpR
     }))
 }
 
-fn lockouts(admin: &Admin, now: u64) -> Vec<Value> {
+/// What is locked now, the longest first.
+pub(super) fn lockouts(admin: &Admin, now: u64) -> Vec<Value> {
     let board = admin.owners.router.board.load();
     let mut items: Vec<(u64, Value)> = Vec::new();
     for (connection, locks) in &board.lockouts {

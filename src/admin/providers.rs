@@ -132,14 +132,16 @@ pub(super) async fn delete(
     let id = id.into_inner();
     let (live, of) = (admin.live.clone(), id.clone());
     change(&admin, move |stored| {
+        let loaded = live.current();
+        let known = loaded.settings.connections.iter().find(|known| known.id.as_str() == of);
         if stored.connections.remove(&of).is_some() {
+            // Its flag goes with it, unless there is another one under it.
+            if known.is_none_or(|known| known.replaces.is_none()) {
+                stored.protected.remove(&of);
+            }
             return Ok(());
         }
-        let loaded = live.current();
-        match loaded.settings.connections.iter().any(|known| known.id.as_str() == of) {
-            true => Err(Refusal::FromFile(of)),
-            false => Err(unknown(&of)),
-        }
+        Err(if known.is_some() { Refusal::FromFile(of) } else { unknown(&of) })
     })
     .await?;
     tracing::info!(connection = %id, "an operator deleted a connection");
@@ -147,7 +149,7 @@ pub(super) async fn delete(
 }
 
 /// Changes what is stored, and waits until everybody sees it.
-async fn change<T: 'static>(
+pub(super) async fn change<T: 'static>(
     admin: &Admin,
     edit: impl FnOnce(&mut Stored) -> Result<T, Refusal> + 'static,
 ) -> Result<T, Refusal> {

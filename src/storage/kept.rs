@@ -1,6 +1,7 @@
 //! What the management API has set, as records: one tree, one batch, all or nothing.
 //!
-//! A record's key says what it is: `setting:KEY`. The whole tree is put in the place of the
+//! A record's key says what it is: `setting:KEY`, or `protection:CONNECTION` for a connection
+//! that an operator protects, whoever made it (flow 5.5). The whole tree is put in the place of the
 //! old one at every change: it is small, and what a failed write left behind goes with it.
 
 use super::codec::{self, Unreadable};
@@ -8,6 +9,7 @@ use super::database::{Tree, quarantine};
 use crate::settings::Stored;
 
 const SETTING: &str = "setting:";
+const PROTECTION: &str = "protection:";
 
 /// Reads all of it.
 pub(super) fn load(db: &sled::Db) -> Result<Stored, sled::Error> {
@@ -23,6 +25,12 @@ pub(super) fn load(db: &sled::Db) -> Result<Stored, sled::Error> {
 
 fn read(key: &[u8], value: &[u8], stored: &mut Stored) -> Result<(), Unreadable> {
     let key = std::str::from_utf8(key).map_err(|_| Unreadable::Key)?;
+    if let Some(connection) = key.strip_prefix(PROTECTION) {
+        if codec::open::<bool>(value)? {
+            stored.protected.insert(connection.to_owned());
+        }
+        return Ok(());
+    }
     let setting = key.strip_prefix(SETTING).ok_or(Unreadable::Key)?;
     stored.settings.insert(setting.to_owned(), codec::open(value)?);
     Ok(())
@@ -35,9 +43,10 @@ pub(super) fn replace(db: &sled::Db, stored: &Stored) -> Result<(), sled::Error>
     for key in tree.iter().keys() {
         batch.remove(key?);
     }
-    for (key, value) in &stored.settings {
-        let sealed = codec::seal(value).map_err(|error| sled::Error::Io(error.into()))?;
-        batch.insert(format!("{SETTING}{key}").as_bytes(), sealed);
+    let settings = stored.settings.iter().map(|(key, value)| (format!("{SETTING}{key}"), codec::seal(value)));
+    let flags = stored.protected.iter().map(|id| (format!("{PROTECTION}{id}"), codec::seal(&true)));
+    for (key, sealed) in settings.chain(flags) {
+        batch.insert(key.as_bytes(), sealed.map_err(|error| sled::Error::Io(error.into()))?);
     }
     tree.apply_batch(batch)
 }
@@ -71,12 +80,28 @@ mod tests {
     }
 
     #[test]
+    fn flow_5_5_flags_of_connections_are_kept_beside_the_settings() {
+        let folder = Folder::new("kept-flags");
+        let path = folder.0.join("store");
+        let database = Database::open(&path).unwrap();
+        let mut before = stored(&[("a.b", 1)]);
+        before.protected = ["c-1".to_owned(), "c-2".to_owned()].into();
+        database.keep(&before).unwrap();
+        assert!(!before.is_empty() && database.stored().unwrap() == before);
+        before.protected.remove("c-1");
+        database.keep(&before).unwrap();
+        drop(database);
+        assert_eq!(Database::open(&path).unwrap().stored().unwrap(), before);
+    }
+
+    #[test]
     fn fc_060_an_unreadable_setting_is_set_aside_and_the_others_are_read() {
         let folder = Folder::new("kept-garbage");
         let path = folder.0.join("store");
         let database = Database::open(&path).unwrap();
         database.keep(&stored(&[("a.b", 1)])).unwrap();
-        let garbage: [(&[u8], &[u8]); 4] = [
+        let garbage: [(&[u8], &[u8]); 5] = [
+            (b"protection:c", br#"{"v":1,"data":"yes"}"#),
             (b"setting:a.c", b"\xff no JSON"),
             (b"setting:a.d", br#"{"v":2,"data":1}"#),
             (b"other:a.e", br#"{"v":1,"data":1}"#),

@@ -22,13 +22,13 @@ fn a_connection_is_made_shown_masked_and_serves_at_once() {
         "isActive": true, "maxConcurrent": 7, "models": ["x*"],
         "rateLimitOverrides": {"rpm": 60, "modelConcurrency": {"x": 2}},
         "providerSpecificData": {"disableCooling": true, "rotationOverrides": {"rotateOn429": false}},
-        "source": "stored", "overrides": null, "status": "ready", "rateLimitedUntil": null, "remainingMs": 0,
-        "backoffLevel": 0, "lastErrorType": null, "lastErrorAt": null, "errorCode": null,
+        "rateLimitProtection": false, "source": "stored", "overrides": null, "status": "ready",
+        "rateLimitedUntil": null, "remainingMs": 0, "backoffLevel": 0, "lastErrorType": null, "lastErrorAt": null, "errorCode": null,
     });
     expected.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     assert_eq!(made, expected, "all of it");
     assert!(made["createdAt"].as_str().unwrap().ends_with('Z') && made["createdAt"] == made["updatedAt"]);
-    assert_eq!(made.as_object().unwrap().len(), 25);
+    assert_eq!(made.as_object().unwrap().len(), 26);
     assert_eq!(stage.ask("p/x1"), (200, Some(KEY.into())));
     assert_eq!(stage.ask("p/y"), (200, Some(FILE_KEY.into())), "a model that it may not serve");
 }
@@ -94,9 +94,9 @@ fn each_wrong_body_is_refused_and_told_by_field() {
         (with(json!({"rateLimitOverrides": {"rps": 1}})), "rateLimitOverrides.rps", "accepted: rpm, rpd"),
         (with(json!({"rateLimitOverrides": 1})), "rateLimitOverrides", "accepted: an object"),
         (
-            with(json!({"rateLimitOverrides": {"modelConcurrency": {"m": 0}}})),
+            with(json!({"rateLimitOverrides": {"modelConcurrency": {"m": -2}}})),
             "rateLimitOverrides.modelConcurrency",
-            "from 1 to 10000",
+            "from 0 to 10000",
         ),
         (
             with(json!({"rateLimitOverrides": {"minTime": 60_001}})),

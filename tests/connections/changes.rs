@@ -30,8 +30,6 @@ fn a_patch_changes_what_it_names_and_null_clears() {
     let before = stage.shown("mine");
     for (body, field) in [
         (json!({"maxConcurrent": -1}), "maxConcurrent"),
-        (json!({"rateLimitProtection": true}), "rateLimitProtection"),
-        (json!({"rateLimitProtection": null}), "rateLimitProtection"),
         (json!({"provider": "l"}), "provider"),
         (json!({"provider": null}), "provider"),
         (json!({"id": "other"}), "id"),

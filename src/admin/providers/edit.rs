@@ -107,6 +107,8 @@ impl Edit {
         }
         let secrets = self.seal(&id, own)?;
         let connection = StoredConnection { fields, secrets, created_at: self.now, updated_at: self.now };
+        // A flag that outlived another connection of this id says nothing about it.
+        stored.protected.remove(&id);
         stored.connections.insert(id.clone(), connection);
         Ok(id)
     }
@@ -124,6 +126,9 @@ impl Edit {
         let current = settings.connections.iter().find(|known| known.id.as_str() == id);
         let current = current.ok_or_else(|| unknown(id))?;
         body.retain(|field, _| !READ_ONLY.contains(&field.as_str()));
+        if body.is_empty() && mode == Mode::Patch {
+            return Ok(());
+        }
         let mut parts = Parts::of(body);
         if parts.id.as_deref().is_some_and(|given| given != id) {
             return Err(wrong("id", "cannot change; delete this connection and make another one"));

@@ -9,7 +9,9 @@ use crate::settings::{Connection, Secret, Secrets, Settings, Source, Stored, fie
 use policy::ids::Class;
 
 /// What a read shows and no body can change; a client may send it back.
-pub(super) const READ_ONLY: [&str; 11] = [
+pub(super) const READ_ONLY: [&str; 12] = [
+    // Only `POST /api/rate-limits` sets it: no update of other fields may flip it (flow 5.8).
+    "rateLimitProtection",
     "source",
     "overrides",
     "status",
@@ -36,6 +38,8 @@ pub(super) fn show(admin: &Admin, settings: &Settings, stored: &Stored, connecti
         });
     }
     shown.extend(masked(stored, connection));
+    let protected = settings.protected.contains(&connection.id);
+    shown.insert("rateLimitProtection".into(), protected.into());
     shown.insert("source".into(), source(connection.source).into());
     shown.insert("overrides".into(), connection.replaces.map(source).into());
     shown.extend(state(admin, connection));

@@ -1,0 +1,81 @@
+//! A switchtower with one vendor of ours: an API-key provider `p` with two connections and an
+//! OAuth provider `o` with one.
+
+use serde_json::Value;
+
+use crate::process::{Process, Site, call};
+use crate::support::Upstream;
+
+pub struct Stage {
+    pub site: Site,
+    pub vendor: Upstream,
+    pub process: Process,
+}
+
+impl Stage {
+    pub fn new(name: &str) -> Self {
+        let vendor = Upstream::start("vendor");
+        let provider = |id: &str, auth: &str| {
+            let address = vendor.address;
+            format!(
+                "[[providers]]\nid = \"{id}\"\nauth = \"{auth}\"\nformat = \"openai\"\nbase_url = \"http://{address}\"\n"
+            )
+        };
+        let connection = |id: &str, provider: &str, credential: &str| {
+            format!(
+                "[[connections]]\nid = \"{id}\"\nprovider = \"{provider}\"\n{credential} = \"sk-{id}-0123456789\"\n"
+            )
+        };
+        let lines = [
+            provider("p", "apikey"),
+            provider("o", "oauth"),
+            connection("p-1", "p", "credential"),
+            connection("p-2", "p", "credential"),
+            connection("o-1", "o", "access_token"),
+        ];
+        let site = Site::with(&format!("rates-{name}"), &lines.concat());
+        let process = site.start();
+        Self { site, vendor, process }
+    }
+
+    /// Kills it as a crash does, and starts it again.
+    pub fn crash(&mut self) {
+        self.process.signal("KILL");
+        self.process.child.wait().unwrap();
+        self.process = self.site.start();
+    }
+
+    /// Kills it and reads the keys of its store that begin with this.
+    pub fn dump(&mut self, prefix: &str) -> Vec<String> {
+        self.process.signal("KILL");
+        self.process.child.wait().unwrap();
+        let output = self.site.command().args(["store", "dump"]).output().unwrap();
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let key = |line: &str| {
+            let record: Value = serde_json::from_str(line).unwrap();
+            record["key"].as_str().filter(|key| key.starts_with(prefix)).map(str::to_owned)
+        };
+        lines.lines().filter_map(key).collect()
+    }
+
+    /// An operator's call: status and JSON.
+    pub fn api(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let (status, _, text) = call(&self.process.address, method, path, &body);
+        let json = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
+        (status, serde_json::from_str(json).unwrap_or_else(|error| panic!("{path}: {error}: {text}")))
+    }
+
+    pub fn get(&self, path: &str) -> Value {
+        let (status, body) = self.api("GET", path, &Value::Null);
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+
+    /// A connection as `GET /api/rate-limits` shows it.
+    pub fn limits(&self, id: &str) -> Value {
+        let all = self.get("/api/rate-limits");
+        let row = all["connections"].as_array().unwrap().iter().find(|row| row["connectionId"] == id);
+        row.unwrap_or_else(|| panic!("no {id} in {all}")).clone()
+    }
+}

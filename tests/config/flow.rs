@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use actors::ceiling::CeilingSettings;
 use policy::gate::GateSettings;
 use policy::limiter::{LimiterScope, LimiterSettings};
 use serde_json::{Value, json};
-use switchtower::app::{execution_limit, gate_settings, is_protected};
+use switchtower::app::{blueprint, execution_limit, gate_settings, is_protected};
 use switchtower::settings::{Builtin, ExecutionLimit, Loaded, Settings, Stored, load_with};
 
 use crate::support::{Folder, STRATEGIES, Variables, check, connection, lookup, settings};
@@ -242,6 +243,22 @@ fn flow_1_9_the_cap_of_a_provider_is_the_smaller_positive_one() {
         assert_eq!(quota(lines).cap(), cap, "{lines}");
     }
     assert_eq!((quota("rpm = 3").rpm, quota("concurrency = 1").rpm), (Some(3), None), "flow 4.4");
+}
+
+#[test]
+fn what_is_typed_is_what_the_owners_are_built_from() {
+    let sections = "[resilience.concurrency]\nglobal_max = 9\nqueue_size = 3\ntimeout_ms = 40\n\
+        [resilience.request_queue]\nmax_queued_total = 70\n\
+        [resilience.provider_quota_overrides.p]\nrpm = 5\nconcurrency = 6\nprovider_concurrency = 4\n";
+    let lines = "max_concurrent = 2\nrate_limit_overrides = { model_concurrency = { m = 1 } }";
+    let settings = settings(&(connection(lines) + sections));
+    let made = blueprint(&settings, "salt");
+    assert_eq!((made.global_max, made.max_queued_total), (9, 70));
+    assert_eq!(made.ceilings["p"], CeilingSettings { cap: 4, rpm: 5 });
+    let numbers = &made.connections["c"].gate;
+    assert_eq!(*numbers, gate(&settings));
+    assert_eq!((numbers.account_cap, numbers.queue_size, numbers.timeout_ms), (2, 3, 40));
+    assert_eq!(numbers.model_caps.get("m"), Some(&1));
 }
 
 #[test]

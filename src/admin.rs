@@ -7,6 +7,7 @@ mod combos;
 mod connection_test;
 mod cooldowns;
 mod errors;
+mod gates;
 mod health;
 mod input;
 mod metrics;

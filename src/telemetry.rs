@@ -2,7 +2,7 @@
 
 mod metrics;
 
-pub use metrics::{Gauges, Metrics};
+pub use metrics::{GateGauge, Gauges, Metrics};
 
 use tracing_subscriber::EnvFilter;
 

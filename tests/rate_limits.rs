@@ -1,6 +1,8 @@
 //! `/api/rate-limits` and what it may not be confused with (flow 5, E83-E90): over real HTTP and
 //! with the real process.
 
+#[path = "rate_limits/gates.rs"]
+mod gates;
 #[allow(dead_code, reason = "each test file uses its part")]
 mod process;
 #[path = "rate_limits/stage.rs"]

@@ -10,6 +10,7 @@ use policy::lockout::LockKey;
 use serde_json::{Value, json};
 
 use super::errors::Refusal;
+use super::gates;
 use super::views;
 use super::{Admin, access};
 
@@ -96,7 +97,8 @@ pub(super) async fn describe(admin: &Admin, named: Named) -> Result<HttpResponse
         Named::Provider(shared) => (admin.provider_row(shared, now), views::provider(shared, now)),
         Named::Connection(shared) => {
             let view = board.connections.get(&shared.id);
-            let derived = view.map_or(Value::Null, |view| views::connection(view, now));
+            let mut derived = view.map_or(Value::Null, |view| views::connection(view, now));
+            derived["gate"] = gates::whole(&shared.gate().view(now));
             (admin.connection_row(shared, &board, now), derived)
         }
         Named::Lockout(shared) => {

@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use policy::breaker::BreakerState;
 use serde_json::{Map, Value, json};
 
+use super::gates::Gates;
 use super::tokens;
 use super::views;
 use super::{Admin, access};
@@ -69,7 +70,7 @@ pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> HttpR
         },
         "providerBreakers": breakers, "providerHealth": health, "connectionHealth": connections,
         "lockouts": lockouts(&admin, now), "draining": admin.gate.is_draining(),
-        "tokens": tokens::shown(&tokens, now),
+        "tokens": tokens::shown(&tokens, now), "gates": Gates::of(&admin).shown(&admin),
         "store": {"failing": admin.health.is_failing(), "bytes": admin.health.bytes()},
     }))
 }

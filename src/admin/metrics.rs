@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::errors::Refusal;
+use super::gates::Gates;
 use super::{Admin, access};
-use crate::telemetry::Gauges;
+use crate::telemetry::{GateGauge, Gauges};
 
 /// What Prometheus expects of an OpenMetrics answer.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -32,6 +33,17 @@ impl Admin {
         }
         for shared in self.owners.directory.connections() {
             metrics.in_flight(shared.id.as_str(), shared.in_flight());
+        }
+        for row in Gates::of(self).rows(self) {
+            metrics.gate(GateGauge {
+                level: row.level,
+                id: row.id,
+                model: row.model,
+                running: row.running,
+                waiting: row.waiting,
+                cap: row.cap,
+                oldest_ms: row.oldest_holder_ms.unwrap_or(0),
+            });
         }
         for gauges in self.gauges() {
             metrics.actor(&gauges);

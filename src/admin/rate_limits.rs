@@ -5,37 +5,72 @@
 //! protected (flow 5.6). Owners have heard of the change before the answer.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use policy::time::Millis;
+use policy::gate::GateView;
 use serde_json::{Value, json};
 
 use super::errors::Refusal;
+use super::gates::{self, Gates};
 use super::providers::change;
 use super::{Admin, access, health, input};
-use crate::app::is_protected;
+use crate::app::{gate_settings, is_protected};
 use crate::settings::{Connection, Settings};
 
-/// All connections, by provider and id.
+/// All connections and their limiters, by provider and id.
 pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
     access::require(&request)?;
-    let now = admin.owners.clock.now();
     let loaded = admin.live.current();
+    let gates = Gates::of(&admin);
+    let views = gates.by_id();
     let mut connections: Vec<&Connection> = loaded.settings.connections.iter().collect();
     connections.sort_by(|a, b| (&a.provider, &a.id).cmp(&(&b.provider, &b.id)));
-    let rows = connections.iter().map(|connection| row(&admin, &loaded.settings, connection, now));
+    let (mut rows, mut overview) = (Vec::new(), Vec::new());
+    for connection in connections {
+        let view = views.get(connection.id.as_str()).copied();
+        rows.push(row(&loaded.settings, connection, view));
+        overview.extend(view.into_iter().flat_map(|view| limiters(connection, view)));
+    }
+    let learnt = overview.iter().filter(|limiter| !limiter["learnt"].is_null()).count();
     Ok(HttpResponse::Ok().json(json!({
-        "connections": rows.collect::<Vec<_>>(), "lockouts": health::lockouts(&admin, now),
+        "connections": rows, "lockouts": health::lockouts(&admin, gates.now()),
+        "cacheStats": {"limiters": overview.len(), "learnt": learnt}, "overview": overview,
     })))
 }
 
-fn row(admin: &Admin, settings: &Settings, connection: &Connection, _now: Millis) -> Value {
+/// `active`: it has a limiter now; one comes to be with the first request and goes when it is idle.
+fn row(settings: &Settings, connection: &Connection, view: Option<&GateView>) -> Value {
     let provider = settings.providers.iter().find(|provider| provider.id == connection.provider);
     let enabled = provider.is_some_and(|provider| is_protected(settings, provider, connection));
-    let shared = admin.owners.directory.connection(&connection.id);
+    let account = view.and_then(|view| view.levels.first());
+    let numbers = provider.and_then(|provider| gate_settings(settings, provider, connection).limiter);
     json!({
         "connectionId": connection.id, "provider": connection.provider, "name": connection.name,
         "rateLimitProtection": settings.protected.contains(&connection.id), "enabled": enabled,
-        "running": shared.map_or(0, |shared| shared.in_flight()),
+        "active": view.is_some_and(|view| !view.limiters.is_empty()),
+        "queued": account.map_or(0, |account| account.queued),
+        "running": account.map_or(0, |account| account.running),
+        "maxConcurrency": account.map_or(0, |account| account.max_concurrency),
+        "oldestWaitMs": view.and_then(|view| view.oldest_wait_ms),
+        "limits": numbers.map(|numbers| json!({
+            "rpm": numbers.rpm, "minTimeMs": numbers.min_time_ms, "concurrentRequests": numbers.parallel,
+            "maxWaitMs": numbers.max_wait_ms, "maxQueueDepth": numbers.max_depth,
+        })),
     })
+}
+
+/// Its limiters, each under its own name (flow 4.2.5).
+fn limiters(connection: &Connection, view: &GateView) -> Vec<Value> {
+    let Value::Array(mut limiters) = gates::limiters(view) else { return Vec::new() };
+    for limiter in &mut limiters {
+        let (provider, id) = (&connection.provider, &connection.id);
+        let name = match limiter["key"].as_str() {
+            Some(part) => format!("{provider}:{id}:{part}"),
+            None => format!("{provider}:{id}"),
+        };
+        limiter["key"] = name.into();
+        limiter["connectionId"] = id.as_str().into();
+        limiter["provider"] = provider.as_str().into();
+    }
+    limiters
 }
 
 /// Sets or takes back the flag of one connection.

@@ -78,6 +78,14 @@ struct ConnectionLabels {
     connection: String,
 }
 
+/// Models are those that an operator gave a cap: clients' names never become a label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct GateLabels {
+    level: &'static str,
+    id: String,
+    model: String,
+}
+
 /// Counts of the process.
 pub struct Metrics {
     registry: Registry,
@@ -88,11 +96,39 @@ pub struct Metrics {
     overhead: Histogram,
     states: Family<StateLabels, Gauge>,
     in_flight: Family<ConnectionLabels, Gauge>,
+    gates: GateGauges,
     waiting: Family<ActorLabels, Gauge>,
     refused: Family<ActorLabels, Counter<u64, AtomicU64>>,
     restarts: Family<ActorLabels, Counter<u64, AtomicU64>>,
     store_bytes: Gauge,
     store_failing: Gauge,
+}
+
+/// What is set of every gate.
+#[derive(Default)]
+struct GateGauges {
+    running: Family<GateLabels, Gauge>,
+    waiting: Family<GateLabels, Gauge>,
+    cap: Family<GateLabels, Gauge>,
+    oldest: Family<GateLabels, Gauge<f64, AtomicU64>>,
+}
+
+/// One gate as the metrics show it.
+pub struct GateGauge {
+    /// `global`, `provider`, `account` or `model`.
+    pub level: &'static str,
+    /// The provider or connection; empty: the process.
+    pub id: String,
+    /// The capped model; empty: not of one model.
+    pub model: String,
+    /// Requests that are in.
+    pub running: u32,
+    /// Who waits for it.
+    pub waiting: usize,
+    /// Requests at once; 0: no cap.
+    pub cap: u32,
+    /// How long the oldest has been in, ms; 0: nobody is.
+    pub oldest_ms: u64,
 }
 
 /// One actor as the metrics show it.
@@ -121,6 +157,7 @@ impl Metrics {
             overhead: Histogram::new(OVERHEAD),
             states: Family::default(),
             in_flight: Family::default(),
+            gates: GateGauges::default(),
             waiting: Family::default(),
             refused: Family::default(),
             restarts: Family::default(),
@@ -141,6 +178,16 @@ impl Metrics {
         registry.register("overhead_seconds", overhead, self.overhead.clone());
         registry.register("breaker_state", "1 for the state a provider's breaker is in", self.states.clone());
         registry.register("permits_in_flight", "Permits in flight by connection", self.in_flight.clone());
+        let gates = &self.gates;
+        registry.register("gate_running", "Requests that are in, by gate", gates.running.clone());
+        registry.register(
+            "gate_waiting",
+            "Requests that wait for a gate; of global and provider: connections",
+            gates.waiting.clone(),
+        );
+        registry.register("gate_cap", "Requests at once, by gate; 0 is no cap", gates.cap.clone());
+        let oldest = "How long the oldest request has been in, by gate";
+        registry.register("gate_oldest_holder_seconds", oldest, gates.oldest.clone());
         registry.register("mailbox_depth", "Messages that wait in a mailbox", self.waiting.clone());
         registry.register("mailbox_refused", "Messages that a full mailbox refused", self.refused.clone());
         registry.register("actor_restarts", "Replacements of an owner", self.restarts.clone());
@@ -190,6 +237,15 @@ impl Metrics {
             .set(i64::from(permits));
     }
 
+    /// Sets what is known of a gate.
+    pub fn gate(&self, gate: GateGauge) {
+        let labels = GateLabels { level: gate.level, id: gate.id, model: gate.model };
+        self.gates.running.get_or_create(&labels).set(i64::from(gate.running));
+        self.gates.waiting.get_or_create(&labels).set(gate.waiting as i64);
+        self.gates.cap.get_or_create(&labels).set(i64::from(gate.cap));
+        self.gates.oldest.get_or_create(&labels).set(gate.oldest_ms as f64 / 1_000.0);
+    }
+
     /// Sets what is known of an actor.
     pub fn actor(&self, actor: &Gauges) {
         let labels = ActorLabels { kind: actor.kind, id: actor.id.clone() };
@@ -208,6 +264,10 @@ impl Metrics {
     pub fn clear_owners(&self) {
         self.states.clear();
         self.in_flight.clear();
+        self.gates.running.clear();
+        self.gates.waiting.clear();
+        self.gates.cap.clear();
+        self.gates.oldest.clear();
         self.waiting.clear();
         self.refused.clear();
         self.restarts.clear();

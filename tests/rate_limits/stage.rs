@@ -1,10 +1,12 @@
-//! A switchtower with one vendor of ours: an API-key provider `p` with two connections and an
-//! OAuth provider `o` with one.
+//! A switchtower with one vendor of ours: API-key providers `p` with two connections and `s`
+//! with one, and an OAuth provider `o` with one.
 
-use serde_json::Value;
+use std::net::TcpStream;
 
-use crate::process::{Process, Site, call};
-use crate::support::Upstream;
+use serde_json::{Value, json};
+
+use crate::process::{Process, Site, call, open};
+use crate::support::{Answer, Gate, Upstream, eventually};
 
 pub struct Stage {
     pub site: Site,
@@ -28,9 +30,11 @@ impl Stage {
         };
         let lines = [
             provider("p", "apikey"),
+            provider("s", "apikey"),
             provider("o", "oauth"),
             connection("p-1", "p", "credential"),
             connection("p-2", "p", "credential"),
+            connection("s-1", "s", "credential"),
             connection("o-1", "o", "access_token"),
         ];
         let site = Site::with(&format!("rates-{name}"), &lines.concat());
@@ -70,6 +74,31 @@ impl Stage {
         let (status, body) = self.api("GET", path, &Value::Null);
         assert_eq!(status, 200, "{path}: {body}");
         body
+    }
+
+    /// A request for a model, sent; its answer is not read.
+    pub fn send(&self, model: &str) -> TcpStream {
+        let body = json!({"model": model}).to_string();
+        open(&self.process.address, "POST", "/v1/chat/completions", &body)
+    }
+
+    /// Requests that the vendor holds, each until its gate opens.
+    pub fn hold(&self, model: &str, count: usize) -> Vec<(Gate, TcpStream)> {
+        let held = (0..count).map(|_| {
+            let (gate, asked) = (Gate::default(), self.vendor.asked());
+            self.vendor.answers_first([Answer::good("vendor").held_by(&gate)]);
+            let stream = self.send(model);
+            eventually("the vendor is asked", || self.vendor.asked() == asked + 1);
+            (gate, stream)
+        });
+        held.collect()
+    }
+
+    /// Changes a connection.
+    #[track_caller]
+    pub fn patch(&self, id: &str, body: Value) {
+        let (status, answer) = self.api("PATCH", &format!("/api/providers/{id}"), &body);
+        assert_eq!(status, 200, "{answer}");
     }
 
     /// A connection as `GET /api/rate-limits` shows it.

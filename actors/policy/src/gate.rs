@@ -22,7 +22,7 @@ pub use line::{Lane, Patience};
 use line::{Line, Waiter};
 pub use settings::{GateSettings, cap};
 pub use turns::Turns;
-pub use view::{GateView, LevelView, account_key, model_key};
+pub use view::{GateView, LevelView, LimiterEntry, account_key, model_key};
 
 /// Names one request at one gate; later ones have larger numbers.
 pub type Ticket = u64;

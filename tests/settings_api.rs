@@ -180,6 +180,46 @@ fn core_6_2_everything_that_is_wrong_is_named_at_once_and_nothing_is_changed() {
 }
 
 #[test]
+fn flow_4_1_2_a_patch_of_queues_and_gates_is_in_bounds_or_refused() {
+    let site = Site::new("settings-flow", "5s");
+    let process = site.start();
+    let body = json!({
+        "requestQueue": {"executionMaxWaitMs": 0, "maxWaitMs": 86_400_001, "requestsPerMinute": 1_000_001,
+            "minTimeBetweenRequestsMs": 3_600_001, "concurrentRequests": -1, "maxQueuedTotal": 0,
+            "autoEnableApiKeyProviders": "on"},
+        "concurrency": {"globalMax": 100_001, "queueSize": 0.5, "timeoutMs": "30s"},
+        "providerQuotaOverrides": {"demo-a": {"rpm": 0, "concurrency": 0, "providerConcurrency": 100_001}},
+    });
+    let mut found = refused(&process, RESILIENCE, body);
+    found.sort_unstable();
+    let wanted = [
+        "concurrency.globalMax",
+        "concurrency.queueSize",
+        "concurrency.timeoutMs",
+        "providerQuotaOverrides.demo-a.concurrency",
+        "providerQuotaOverrides.demo-a.providerConcurrency",
+        "providerQuotaOverrides.demo-a.rpm",
+        "requestQueue.autoEnableApiKeyProviders",
+        "requestQueue.concurrentRequests",
+        "requestQueue.executionMaxWaitMs",
+        "requestQueue.maxQueuedTotal",
+        "requestQueue.maxWaitMs",
+        "requestQueue.minTimeBetweenRequestsMs",
+        "requestQueue.requestsPerMinute",
+    ];
+    assert_eq!(found, wanted);
+    let queue = json!({"executionMaxWaitMs": 1, "requestsPerMinute": 0, "maxQueueDepth": 100_000});
+    let gates = json!({"globalMax": 100_000, "queueSize": 0, "timeoutMs": 0});
+    let answer = patch(&process, RESILIENCE, json!({"requestQueue": queue, "concurrency": gates}));
+    assert!(answer.get("warnings").is_none(), "all of them act: {answer}");
+    assert_eq!(answer["concurrency"], gates);
+    let back = json!({"requestQueue": {"executionMaxWaitMs": null, "maxQueueDepth": null}});
+    let answer = patch(&process, RESILIENCE, back);
+    assert_eq!(answer["requestQueue"]["executionMaxWaitMs"], 600_000, "decision 12d");
+    assert_eq!(answer["requestQueue"]["maxQueueDepth"], 0);
+}
+
+#[test]
 fn core_6_6_the_older_form_is_read_and_shown() {
     let site = Site::new("settings-legacy", "5s");
     let process = site.start();

@@ -4,6 +4,7 @@
 //! Taking the flag back leaves the safety net where it is: an active API-key connection stays
 //! protected (flow 5.6). Owners have heard of the change before the answer.
 
+use ::actors::messages::Barrier;
 use actix_web::{HttpRequest, HttpResponse, web};
 use policy::gate::GateView;
 use serde_json::{Value, json};
@@ -98,6 +99,10 @@ pub(super) async fn protect(
         Ok(())
     })
     .await?;
+    // The router has told its owner; when that answers, its limiters have come or gone (flow 5.6).
+    if let Some(shared) = admin.owners.directory.connection(&id.as_str().into()) {
+        let _ = shared.mailbox.ask(Barrier).await;
+    }
     tracing::info!(connection = %id, enabled, "an operator set the protection of a connection");
     Ok(HttpResponse::Ok().json(json!({"success": true, "connectionId": id, "enabled": enabled})))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::process::{call, read};
 use crate::stage::Stage;
-use crate::support::eventually;
+use crate::support::{Answer, eventually};
 
 fn queued(stage: &Stage) -> u64 {
     stage.limits("s-1")["queued"].as_u64().unwrap()
@@ -171,4 +171,30 @@ fn flow_5_7_limiters_are_listed_with_what_they_pace_by() {
     let row = stage.limits("s-1");
     assert_eq!((&row["enabled"], &row["limits"]), (&json!(false), &Value::Null), "flow 5.4: {row}");
     eventually("its limiter is gone", || stage.limits("s-1")["active"] == false);
+}
+
+#[test]
+fn flow_5_6_the_flag_gives_a_limiter_and_takes_it_before_the_answer() {
+    let stage = Stage::new("reconcile");
+    stage.vendor.answers(Answer::good("vendor"));
+    let net = json!({"requestQueue": {"autoEnableApiKeyProviders": false, "minTimeBetweenRequestsMs": 1}});
+    assert_eq!(stage.api("PATCH", "/api/resilience", &net).0, 200);
+    let active = |stage: &Stage| {
+        assert_eq!(read(stage.send("s/m")).0, 200);
+        stage.limits("s-1")["active"] == true
+    };
+    assert!(!active(&stage), "flow 4.2.6: nobody protects it");
+    let set = |enabled: bool| {
+        let body = json!({"connectionId": "s-1", "enabled": enabled});
+        assert_eq!(stage.api("POST", "/api/rate-limits", &body).0, 200);
+    };
+    set(true);
+    assert!(active(&stage));
+    let held = stage.hold("s/m", 1);
+    set(false);
+    assert_eq!(stage.limits("s-1")["active"], false);
+    for (gate, stream) in held {
+        gate.open();
+        assert_eq!(read(stream).0, 200, "flow 5.4: who runs finishes");
+    }
 }

@@ -216,6 +216,7 @@ pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSet
     HttpSettings {
         max_body: settings.server.max_body,
         max_retry_after_ms: settings.server.max_retry_after.as_millis() as u64,
+        write_stall: settings.server.write_stall_timeout,
         access_log: settings.log.access,
         keys,
         models: combos.chain(models).collect(),

@@ -9,6 +9,8 @@ use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
 use actix_web::web::Payload;
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, Stream, StreamExt};
+use policy::ids::ConnectionId;
+use tokio::time::Instant;
 
 use super::state::Running;
 use crate::relay::{Cut, Relayed};
@@ -19,6 +21,10 @@ const LINGER: Duration = Duration::from_secs(5);
 /// How long a client may send nothing of a body it has announced.
 const UPLOAD_STALL: Duration = Duration::from_secs(60);
 
+/// Bytes per second that a body must come with on the whole, after the first of these waits: who
+/// sends a byte now and then would keep a connection for days (FC-112).
+const UPLOAD_RATE: u64 = 1024;
+
 /// Why a request's body did not arrive.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unread {
@@ -26,7 +32,7 @@ pub enum Unread {
     TooLarge,
     /// The client ended or broke the connection.
     Broken,
-    /// The client kept the connection and sent nothing for too long.
+    /// The client kept the connection and sent nothing, or next to nothing, for too long.
     Stalled,
 }
 
@@ -40,7 +46,8 @@ pub async fn read(mut payload: Payload, headers: &HeaderMap, limit: usize) -> Re
     let mut first: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     let mut length = 0;
-    while let Some(part) = next(&mut payload).await? {
+    let began = Instant::now();
+    while let Some(part) = next(&mut payload, (began, length)).await? {
         length += part.len();
         if length > limit {
             linger(payload, limit).await;
@@ -59,8 +66,9 @@ pub async fn read(mut payload: Payload, headers: &HeaderMap, limit: usize) -> Re
     Ok(first.unwrap_or_else(|| whole.freeze()))
 }
 
-/// The next part; a client that sends nothing for too long is given up.
-async fn next(payload: &mut Payload) -> Result<Option<Bytes>, Unread> {
+/// The next part; a client that sends nothing for too long, or too little since it `began`, is
+/// given up.
+async fn next(payload: &mut Payload, (began, length): (Instant, usize)) -> Result<Option<Bytes>, Unread> {
     // A body mostly comes with its head, but is handed over only after the handler's first turn. A
     // timer costs a system call, so none is set before it is needed.
     if let Some(part) = payload.next().now_or_never() {
@@ -69,7 +77,11 @@ async fn next(payload: &mut Payload) -> Result<Option<Bytes>, Unread> {
     tokio::task::yield_now().await;
     let part = match payload.next().now_or_never() {
         Some(part) => part,
-        None => tokio::time::timeout(UPLOAD_STALL, payload.next()).await.map_err(|_| Unread::Stalled)?,
+        None => {
+            let due = began + UPLOAD_STALL + Duration::from_secs(length as u64 / UPLOAD_RATE);
+            let due = due.min(Instant::now() + UPLOAD_STALL);
+            tokio::time::timeout_at(due, payload.next()).await.map_err(|_| Unread::Stalled)?
+        }
     };
     part.transpose().map_err(|_| Unread::Broken)
 }
@@ -93,17 +105,32 @@ async fn linger(mut payload: Payload, limit: usize) {
 pub struct Outbound {
     body: Box<Relayed>,
     size: BodySize,
+    stall: Duration,
+    /// When the server took the last part, if it has not asked for the next: it has no room.
+    full_since: Option<Instant>,
     _running: Running,
 }
 
 impl Outbound {
-    /// `framed`: an event stream, whose length nobody states.
-    pub fn new(body: Box<Relayed>, framed: bool, running: Running) -> Self {
+    /// `framed`: an event stream, whose length nobody states. `stall`: how long a client may stop
+    /// reading.
+    pub fn new(body: Box<Relayed>, framed: bool, stall: Duration, running: Running) -> Self {
         let size = match body.length() {
             Some(length) if !framed => BodySize::Sized(length),
             _ => BodySize::Stream,
         };
-        Self { body, size, _running: running }
+        Self { body, size, stall, full_since: None, _running: running }
+    }
+}
+
+/// The socket's own limit ends a client that does not read, without a word: it is said here, so
+/// that nobody looks for the fault upstream (FC-010).
+impl Drop for Outbound {
+    fn drop(&mut self) {
+        if self.full_since.is_some_and(|since| since.elapsed() >= self.stall) {
+            let connection = self.body.connection().map(ConnectionId::as_str);
+            tracing::warn!(connection, "a client stopped reading: its answer was ended");
+        }
     }
 }
 
@@ -115,7 +142,9 @@ impl MessageBody for Outbound {
     }
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        match Pin::new(&mut *self.body).poll_next(cx) {
+        let polled = Pin::new(&mut *self.body).poll_next(cx);
+        self.full_since = matches!(polled, Poll::Ready(Some(Ok(_)))).then(Instant::now);
+        match polled {
             Poll::Ready(Some(Err(Cut))) => Poll::Ready(Some(Err("the upstream's answer was cut".into()))),
             Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Some(Ok(bytes))),
             Poll::Ready(None) => Poll::Ready(None),
@@ -123,3 +152,6 @@ impl MessageBody for Outbound {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

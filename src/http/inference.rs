@@ -194,7 +194,7 @@ fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running:
     let (named, body) = (Named::of(&reply), reply.body);
     let mut response = match body {
         ReplyBody::Whole(body) => response.body(body),
-        ReplyBody::Flowing(body) => response.body(Outbound::new(body, framed, running)),
+        ReplyBody::Flowing(body) => response.body(Outbound::new(body, framed, settings.write_stall, running)),
     };
     named.put(response.headers_mut());
     response

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
 use arc_swap::ArcSwap;
@@ -18,6 +19,8 @@ pub struct HttpSettings {
     pub max_body: usize,
     /// Longest `Retry-After` shown, ms; 0: no cap.
     pub max_retry_after_ms: Millis,
+    /// How long a client may stop reading.
+    pub write_stall: Duration,
     /// One log line per request.
     pub access_log: bool,
     /// Known keys.

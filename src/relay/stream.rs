@@ -13,6 +13,7 @@ use actors::permit::Permit;
 use bytes::Bytes;
 use futures_util::Stream;
 use policy::catalogue::Dialect;
+use policy::ids::ConnectionId;
 use policy::verdict::{Case, End, Signal, judge};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
@@ -69,6 +70,11 @@ impl Relayed {
             cutoff: Box::pin(way.cutoff.notified_owned()),
             stage: Stage::Flowing,
         }
+    }
+
+    /// Whose slot it holds, as long as it does.
+    pub fn connection(&self) -> Option<&ConnectionId> {
+        self.permit.as_ref().map(|permit| &permit.target().connection)
     }
 
     /// The whole length, if the upstream stated it.

@@ -48,7 +48,9 @@ fn fc_010_a_client_that_stops_reading_is_ended_and_its_place_is_free() {
     let provider = child.admin("/api/actors/provider/a").json();
     assert_eq!(provider["derived"]["failureCount"], 0, "no failure of the vendor");
     drop(wire);
-    child.end();
+    let (log, _) = child.end();
+    let said: Vec<&str> = log.lines().filter(|line| line.contains("a client stopped reading")).collect();
+    assert!(said.len() == 1 && said[0].contains("a-1"), "{said:?}");
 }
 
 fn limited() -> World {

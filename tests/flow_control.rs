@@ -1,15 +1,19 @@
 //! Clients that are many, slow, wrong or gone, over real sockets: what they may cost others.
 //!
 //! The field cases of the topics queue, slow-client, resources and slot-leak (FC-010, FC-011,
-//! FC-051, FC-112, FC-126). What one client's leaving does to its own request stands in
+//! FC-048, FC-051, FC-105, FC-106, FC-112, FC-126). What one client's leaving does to its own request stands in
 //! `disconnect`, what the libraries do in `transport`.
 
 #[path = "flow_control/abandoned.rs"]
 mod abandoned;
+#[path = "flow_control/blame.rs"]
+mod blame;
 #[path = "flow_control/budget.rs"]
 mod budget;
 #[path = "support/process.rs"]
 mod process;
+#[path = "flow_control/queue.rs"]
+mod queue;
 #[path = "flow_control/refusals.rs"]
 mod refusals;
 #[path = "flow_control/slow.rs"]

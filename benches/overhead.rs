@@ -7,6 +7,8 @@
 //! fewer cores mean little and the output says so. Ratios are taken round by round, because a
 //! shared machine drifts, and the median of the rounds is shown.
 
+#[path = "overhead/folder.rs"]
+mod folder;
 #[path = "overhead/load.rs"]
 mod load;
 #[path = "overhead/measure.rs"]

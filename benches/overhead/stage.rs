@@ -4,11 +4,12 @@
 
 use std::io::{Error, Result};
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::{env, fs};
 
+use super::folder::Folder;
 use super::load::Shot;
 use super::process::{LOAD_CORE, PROXY_CORE, Process, can_pin};
 
@@ -81,7 +82,7 @@ pub struct Stage {
 impl Stage {
     /// Starts all of it.
     pub async fn set() -> Result<Self> {
-        let folder = Folder::make()?;
+        let folder = Folder::make("overhead")?;
         let program = env::var("SWITCHTOWER_BIN").unwrap_or(env!("CARGO_BIN_EXE_switchtower").into());
         let listen = ["demo-upstream", "--no-log", "--listen", "127.0.0.1:0"];
         let (upstream, up) = Process::start(LOAD_CORE, &program, &listen)?;
@@ -157,22 +158,4 @@ fn switchtower(folder: &Path, program: &str, up: SocketAddr) -> Result<Target> {
 
 fn text(path: &Path) -> Result<&str> {
     path.to_str().ok_or_else(|| Error::other(format!("{} is no text", path.display())))
-}
-
-/// A scratch folder that goes with this value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn make() -> Result<Self> {
-        let path = env::temp_dir().join(format!("switchtower-overhead-{}", std::process::id()));
-        fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left in a temporary folder is no failure of the measurement.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

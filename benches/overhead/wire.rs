@@ -34,25 +34,33 @@ impl Wire {
 
     /// Sends a request and reads its answer to the end; `seen` is told of each chunk as it comes.
     /// Anything but a complete 200 is an error: a benchmark of failures would be fast and wrong.
-    pub async fn ask(&mut self, request: &[u8], mut seen: impl FnMut(&[u8])) -> Result<()> {
+    pub async fn ask(&mut self, request: &[u8], seen: impl FnMut(&[u8])) -> Result<()> {
+        match self.reply(request, seen).await? {
+            200 => Ok(()),
+            status => Err(bad(&format!("status {status}"))),
+        }
+    }
+
+    /// The same for any complete answer; its status.
+    pub async fn reply(&mut self, request: &[u8], mut seen: impl FnMut(&[u8])) -> Result<u16> {
         self.stream.write_all(request).await?;
-        match self.head().await? {
+        let (status, framing) = self.head().await?;
+        match framing {
             Framing::Sized(length) => {
                 self.fill(length).await?;
                 seen(&self.buffer[..length]);
                 self.buffer.drain(..length);
-                Ok(())
             }
-            Framing::Chunked => self.chunks(seen).await,
+            Framing::Chunked => self.chunks(seen).await?,
         }
+        Ok(status)
     }
 
-    async fn head(&mut self) -> Result<Framing> {
+    async fn head(&mut self) -> Result<(u16, Framing)> {
         let end = self.line_end(b"\r\n\r\n").await?;
         let head = std::str::from_utf8(&self.buffer[..end]).map_err(|_| bad("a head that is no text"))?;
-        if !head.starts_with("HTTP/1.1 200") {
-            return Err(bad(head.lines().next().unwrap_or_default()));
-        }
+        let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+        let status = status.ok_or_else(|| bad("a head without a status"))?;
         let mut framing = None;
         for line in head.lines().skip(1) {
             let Some((name, value)) = line.split_once(':') else { continue };
@@ -64,7 +72,9 @@ impl Wire {
             }
         }
         self.buffer.drain(..end + 4);
-        framing.ok_or_else(|| bad("neither content-length nor chunked"))
+        // a 204 has no body and says nothing of it
+        let framing = framing.or((status == 204).then_some(Framing::Sized(0)));
+        Ok((status, framing.ok_or_else(|| bad("neither content-length nor chunked"))?))
     }
 
     async fn chunks(&mut self, mut seen: impl FnMut(&[u8])) -> Result<()> {

@@ -71,10 +71,15 @@ pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
     }
 }
 
-/// The last word of our own limits: what a request waited for in vain says more than that a cap
-/// was full before.
+/// A limit of ours, if it had the last word on a target: what a request waited for in vain says
+/// more than that a cap was full before it, and a rest that began meanwhile more than either.
 fn own_limit(excluded: &[Excluded], now: Millis) -> Option<Blocked> {
-    let limits = || excluded.iter().filter(|target| target.reason.is_own_limit());
+    let same = |a: &Excluded, b: &Excluded| (&a.connection, &a.model) == (&b.connection, &b.model);
+    let is_last = |at: usize| !excluded[at + 1..].iter().any(|later| same(later, &excluded[at]));
+    let limits = || {
+        let all = excluded.iter().enumerate();
+        all.filter(|(at, target)| target.reason.is_own_limit() && is_last(*at)).map(|(_, target)| target)
+    };
     let last = limits().rfind(|target| !target.reason.is_worth_queueing()).or(limits().next_back())?;
     let wait = limits().filter_map(|target| target.until).min().map(|at| at.saturating_sub(now).max(1));
     Some(Blocked::OwnLimit(last.reason, wait))
@@ -126,7 +131,7 @@ mod tests {
         let cap = excluded(Exclusion::ConcurrencyCap, Some(101_000), false);
         let waited = excluded(Exclusion::SemaphoreTimeout, Some(100_500), false);
         let key = excluded(Exclusion::KeyNotAllowed, None, false);
-        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 20] = [
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 21] = [
             ("N", true, vec![&open, &later], Blocked::AllCoolingDown(Some(12_400))),
             ("N, held by an operator", true, vec![&isolated], Blocked::AllCoolingDown(None)),
             ("G", true, vec![&open, &lock], Blocked::SkippedUntil(40_000)),
@@ -148,9 +153,10 @@ mod tests {
             (
                 "gate, waited",
                 true,
-                vec![&cap, &waited, &cap],
+                vec![&cap, &waited],
                 Blocked::OwnLimit(Exclusion::SemaphoreTimeout, Some(500)),
             ),
+            ("gate, then a rest", false, vec![&cap, &lock], Blocked::ModelCooldown(40_000)),
             ("key", false, vec![&key], Blocked::KeyNotAllowed),
         ];
         for (row, combo, targets, expected) in rows {

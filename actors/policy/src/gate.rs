@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use crate::change::{Exclusion, Refusal};
 use crate::ids::ModelId;
 use crate::limiter::{Learnt, LimiterKey, Limiters, Pace, RateHeaders, pause_refuses};
-use crate::time::Millis;
+use crate::time::{Millis, SECOND};
 
 pub use line::{Lane, Patience};
 use line::{Line, Waiter};
@@ -43,8 +43,8 @@ pub enum Level {
 /// What holds a request back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// A cap is used up; above the connection perhaps until an instant.
-    Cap(Level, Option<Millis>),
+    /// A cap is used up: somebody has to come back.
+    Cap(Level),
     /// The local limiter; until an instant, or until one of its calls ends.
     Pace(Option<Millis>),
     /// The connection rests, or its lone trial runs.
@@ -97,7 +97,11 @@ pub struct Gate {
     blocked_until: Millis,
     last_ticket: Ticket,
     next_tick: Option<Millis>,
+    swept_at: Millis,
 }
+
+/// Limiters that nobody uses are looked for this often, ms (flow 4.21).
+const SWEEP_MS: Millis = 30 * SECOND;
 
 impl Gate {
     /// An empty gate.
@@ -113,6 +117,7 @@ impl Gate {
             blocked_until: 0,
             last_ticket: 0,
             next_tick: None,
+            swept_at: 0,
         }
     }
 
@@ -124,6 +129,7 @@ impl Gate {
         door: &mut dyn Door,
         now: Millis,
     ) -> Result<Entered, Refusal> {
+        self.sweep_idle(now);
         self.last_ticket += 1;
         let ticket = self.last_ticket;
         let lane = self.lane(model);
@@ -140,7 +146,13 @@ impl Gate {
         if patience == Patience::None {
             return Err(hold.refusal(now));
         }
-        if let Some(refusal) = self.full(&lane, hold, patience, now) {
+        let waiter = self.waiter(model, lane, patience, now);
+        // A pause that outlasts the wait comes before the depth of the line (flow 4.10 (d), (e)).
+        let pause = self.paused_until(model, now);
+        if waiter.pace_deadline.is_some_and(|deadline| pause_refuses(pause, deadline)) {
+            return Err(Refusal { why: Exclusion::QueueTimeout, retry_at: pause });
+        }
+        if let Some(refusal) = self.full(&waiter.lane, hold, patience, now) {
             let overflows = patience.is_soft() && self.may_overflow(hold, model, now);
             return match overflows && door.pass(ticket, now).is_ok() {
                 true => {
@@ -149,11 +161,6 @@ impl Gate {
                 }
                 false => Err(refusal),
             };
-        }
-        let waiter = self.waiter(model, lane, patience, now);
-        let pause = self.paused_until(model, now);
-        if waiter.pace_deadline.is_some_and(|deadline| pause_refuses(pause, deadline)) {
-            return Err(Refusal { why: Exclusion::QueueTimeout, retry_at: pause });
         }
         self.line.push(ticket, waiter);
         self.next_tick = Some(now);
@@ -277,11 +284,11 @@ impl Gate {
         }
         let caps = &self.settings;
         if caps.account_cap > 0 && self.running >= caps.account_cap {
-            return Some(Hold::Cap(Level::Account, None));
+            return Some(Hold::Cap(Level::Account));
         }
         let cap = caps.model_caps.get(model).copied().unwrap_or(0);
         if cap > 0 && self.running_of.get(model).copied().unwrap_or(0) >= cap {
-            return Some(Hold::Cap(Level::Model, None));
+            return Some(Hold::Cap(Level::Model));
         }
         self.held_by_limiter(model, now)
     }
@@ -299,7 +306,7 @@ impl Gate {
     /// nothing else may hold it.
     fn may_overflow(&mut self, hold: Hold, model: &ModelId, now: Millis) -> bool {
         let cap = self.settings.model_caps.get(model).copied().unwrap_or(0);
-        matches!(hold, Hold::Cap(Level::Account, _))
+        matches!(hold, Hold::Cap(Level::Account))
             && (cap == 0 || self.running_of.get(model).copied().unwrap_or(0) < cap)
             && self.held_by_limiter(model, now).is_none()
     }
@@ -307,7 +314,7 @@ impl Gate {
     /// Why the lane of a newcomer still waits although its own gates are free: something above.
     fn why_lane_waits(&self, model: &ModelId, _: Millis) -> Hold {
         let lane = self.lane(model);
-        self.line.hold_of(&lane).unwrap_or(Hold::Cap(Level::Account, None))
+        self.line.hold_of(&lane).unwrap_or(Hold::Cap(Level::Account))
     }
 
     /// A refusal if the line that a newcomer would join is full (flow 1.16, 4.13).
@@ -317,7 +324,7 @@ impl Gate {
         if depth > 0 && self.line.with_key(lane) >= depth {
             return Some(Refusal { why: Exclusion::QueueFull, retry_at: soon });
         }
-        let Hold::Cap(level, _) = hold else { return None };
+        let Hold::Cap(level) = hold else { return None };
         let waiting = match level {
             Level::Model if self.settings.account_cap == 0 => self.line.lane(lane),
             _ => self.line.len(),
@@ -356,18 +363,19 @@ impl Gate {
 impl Hold {
     fn until(&self) -> Option<Millis> {
         match self {
-            Self::Cap(_, until) | Self::Pace(until) | Self::Rest(until) => *until,
+            Self::Cap(_) => None,
+            Self::Pace(until) | Self::Rest(until) => *until,
         }
     }
 
     fn is_above(&self) -> bool {
-        matches!(self, Self::Cap(Level::Global | Level::Provider, _))
+        matches!(self, Self::Cap(Level::Global | Level::Provider))
     }
 
     /// What a request hears that will not wait.
     fn refusal(&self, now: Millis) -> Refusal {
         let (why, retry_at) = match self {
-            Self::Cap(_, until) => (Exclusion::ConcurrencyCap, until.or(Some(now + 1_000))),
+            Self::Cap(_) => (Exclusion::ConcurrencyCap, Some(now + 1_000)),
             Self::Pace(until) => (Exclusion::LocalLimit, until.or(Some(now + 1_000))),
             Self::Rest(until) => (Exclusion::ConnectionCooldown, *until),
         };

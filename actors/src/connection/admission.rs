@@ -53,14 +53,22 @@ struct Above<'a> {
     full: Option<usize>,
 }
 
+/// How long nobody looks at a line in which somebody waits, ms (flow 4.21).
+const LONGEST_SLEEP_MS: Millis = 10_000;
+
 const LEVELS: [Level; 2] = [Level::Global, Level::Provider];
 
 impl Above<'_> {
     fn place(&mut self, index: usize, now: Millis) -> Result<Place, Hold> {
         self.ceilings[index].try_take(now).map_err(|until| {
-            // What time alone brings needs no word from anybody.
-            self.full = self.full.or(until.is_none().then_some(index));
-            Hold::Cap(LEVELS[index], until)
+            match until {
+                // The window is the limiter's first step (flow 4.10 (c)); time alone opens it.
+                Some(_) => Hold::Pace(until),
+                None => {
+                    self.full = self.full.or(Some(index));
+                    Hold::Cap(LEVELS[index])
+                }
+            }
         })
     }
 }
@@ -179,9 +187,9 @@ impl Connection {
     }
 
     /// Whoever could go after all of that and does not is stuck (flow 4.21).
-    fn sweep_limiters(&mut self) {
+    fn replace_stuck(&mut self) {
         let now = self.links.clock.now();
-        let stuck = self.shared.gate().sweep_limiters(now);
+        let stuck = self.shared.gate().replace_stuck(now);
         if !stuck.is_empty() {
             tracing::error!(connection = %self.shared.id, requests = stuck.len(), "its limiter stood still and was replaced");
         }
@@ -189,20 +197,21 @@ impl Connection {
         self.send_away(stuck.into_iter().map(|ticket| (ticket, refusal)));
     }
 
+    /// Sets the next look; while anybody waits there is one every ten seconds at least. One that comes
+    /// too early does no harm.
     fn set_timer(&mut self, ctx: &mut Context<Self>) {
-        let next = self.shared.gate().next_tick_at();
-        if self.timer.as_ref().map(|(at, _)| *at) == next {
-            return;
+        let Some(next) = self.shared.gate().next_tick_at() else { return };
+        let at = next.min(self.links.clock.now() + LONGEST_SLEEP_MS);
+        match self.timer.take() {
+            Some((set, timer)) if set <= at => return self.timer = Some((set, timer)),
+            Some((_, timer)) => drop(ctx.cancel_future(timer)),
+            None => {}
         }
-        if let Some((_, timer)) = self.timer.take() {
-            ctx.cancel_future(timer);
-        }
-        let Some(at) = next else { return };
         let wait = at.saturating_sub(self.links.clock.now()).max(1);
         let timer = ctx.run_later(Duration::from_millis(wait), |owner, ctx| {
             owner.timer = None;
             owner.look(ctx);
-            owner.sweep_limiters();
+            owner.replace_stuck();
         });
         self.timer = Some((at, timer));
     }

@@ -67,8 +67,9 @@ impl Waiter {
             Hold::Rest(_) => (false, Exclusion::ConnectionCooldown),
         };
         let retry_at = match hold {
-            Hold::Rest(until) | Hold::Pace(until) => until,
-            Hold::Cap(_, until) => until.or(Some(now + 1_000)),
+            Hold::Rest(until) => until,
+            Hold::Pace(until) => until.or(Some(now + 1_000)),
+            Hold::Cap(_) => Some(now + 1_000),
         };
         (over || last).then_some(Refusal { why, retry_at })
     }

@@ -237,7 +237,7 @@ struct Rooms(u32);
 impl Door for Rooms {
     fn pass(&mut self, _: Ticket, _: Millis) -> Result<(), Hold> {
         match self.0 {
-            0 => Err(Hold::Cap(Level::Provider, None)),
+            0 => Err(Hold::Cap(Level::Provider)),
             _ => {
                 self.0 -= 1;
                 Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Door, Gate, Hold, Holder, Lane, Ticket};
+use super::{Door, Gate, Hold, Holder, Lane, SWEEP_MS, Ticket};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::ModelId;
 use crate::limiter::{Limiter, LimiterKey};
@@ -109,8 +109,8 @@ impl Gate {
     }
 
     /// Flow 4.21: a limiter that stands still though it could go is replaced, and its line is sent
-    /// away: those requests are not replayed. Limiters that nobody uses are dropped.
-    pub fn sweep_limiters(&mut self, now: Millis) -> Vec<Ticket> {
+    /// away: those requests are not replayed.
+    pub fn replace_stuck(&mut self, now: Millis) -> Vec<Ticket> {
         let Some(limiters) = &mut self.limiters else { return Vec::new() };
         let stuck = |(key, limiter): (&LimiterKey, &Limiter)| {
             limiter.is_stuck(self.line.held_by_limiter(key), now).then(|| key.clone())
@@ -121,8 +121,17 @@ impl Gate {
             limiters.replace(&key, now);
             told.extend(self.line.take_key(&key));
         }
-        limiters.sweep(now, |key| self.line.waiting_for_key(key) > 0);
         told
+    }
+
+    /// Drops limiters that nobody has used for long: where each model has one, names that are never
+    /// asked for again would be kept for ever.
+    pub(super) fn sweep_idle(&mut self, now: Millis) {
+        let due = now.saturating_sub(self.swept_at) >= SWEEP_MS;
+        if let Some(limiters) = self.limiters.as_mut().filter(|_| due) {
+            self.swept_at = now;
+            limiters.sweep(now, |key| self.line.waiting_for_key(key) > 0);
+        }
     }
 
     /// Whether it went on without a slot (flow 2.27).

@@ -61,7 +61,7 @@ struct Above {
 impl Door for Above {
     fn pass(&mut self, _: Ticket, _: Millis) -> Result<(), Hold> {
         if self.in_use >= self.rooms {
-            return Err(Hold::Cap(Level::Provider, None));
+            return Err(Hold::Cap(Level::Provider));
         }
         self.in_use += 1;
         Ok(())

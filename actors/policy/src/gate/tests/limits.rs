@@ -170,8 +170,8 @@ fn a_limiter_that_stands_still_sends_its_line_away() {
     let second = stage.waits("m");
     // No tick follows: the fault that the sweep is there for.
     stage.gate.leave(first, 1_000);
-    assert!(stage.gate.sweep_limiters(10_999).is_empty());
-    assert_eq!(stage.gate.sweep_limiters(11_000), [second]);
+    assert!(stage.gate.replace_stuck(10_999).is_empty());
+    assert_eq!(stage.gate.replace_stuck(11_000), [second]);
     stage.now = 11_000;
     stage.goes_in("m");
 }
@@ -185,7 +185,7 @@ fn a_limiter_does_not_stand_still_because_the_account_is_full() {
     stage.leaves(earlier);
     let other = stage.goes_in("n");
     let waiting = stage.until(10_000).waits("m");
-    assert!(stage.gate.sweep_limiters(10_000).is_empty());
+    assert!(stage.gate.replace_stuck(10_000).is_empty());
     stage.leaves(other);
     assert_eq!(stage.started, [(waiting, 10_000)]);
 }
@@ -203,4 +203,17 @@ fn protection_may_come_and_go_while_requests_run() {
     assert_eq!(stage.started.len(), 1);
     stage.leaves(second);
     assert!(matches!(stage.asks("m", Patience::None), Ok(Entered::In(_))));
+}
+
+/// Names that are never asked for again leave nothing behind (flow 4.21).
+#[test]
+fn limiters_of_forgotten_models_are_dropped() {
+    let mut stage = Stage::new(limited(LimiterSettings { scope: LimiterScope::Model, ..FREE }));
+    for model in 0..100 {
+        let ticket = stage.goes_in(&format!("m{model}"));
+        stage.leaves(ticket);
+    }
+    assert_eq!(stage.gate.view(0).limiters.len(), 100);
+    stage.until(600_000).goes_in("m0");
+    assert_eq!(stage.gate.view(600_000).limiters.len(), 1);
 }

@@ -6,6 +6,7 @@
 
 mod cascade;
 mod checkup;
+mod closing;
 mod commit;
 mod fault;
 mod judging;
@@ -33,6 +34,7 @@ use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
 pub use crate::upstream::Endpoints;
 pub use checkup::{Checkup, checkup};
+pub use closing::Closing;
 pub use judging::{Gates, Judging, Traits};
 pub use sets::serve;
 pub use stream::{Cut, Relayed};
@@ -49,6 +51,8 @@ pub struct Tower {
     pub gates: Gates,
     /// Counts of what happens.
     pub metrics: Arc<Metrics>,
+    /// A shutdown has begun: nobody waits any longer.
+    pub closing: Closing,
     /// Woken when the grace of a shutdown is over: what still flows ends then.
     pub cutoff: Arc<Notify>,
 }

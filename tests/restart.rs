@@ -40,6 +40,32 @@ fn fc_062_a_drain_refuses_at_once_and_lets_a_stream_end() {
     assert!(process.child.wait().unwrap().success());
 }
 
+/// Who stands in line is not kept until the end of the grace.
+#[test]
+fn fc_062_a_drain_sends_those_away_who_wait_in_line() {
+    let site = Site::new("drain-line", "30s");
+    let mut process = site.start();
+    let cap = r#"{"globalMax":1}"#;
+    let (status, _, body) =
+        call(&process.address, "PATCH", "/api/resilience", &format!(r#"{{"concurrency":{cap}}}"#));
+    assert_eq!(status, 200, "{body}");
+    let stream = open(&process.address, "POST", "/v1/chat/completions", STREAM);
+    eventually("the stream runs", || is_busy(&process.address));
+    let steady = r#"{"model":"demo-b/steady"}"#;
+    let waiting = open(&process.address, "POST", "/v1/chat/completions", steady);
+    let queued = || actors(&process.address)["router/router"]["inFlight"] == 2;
+    eventually("the other waits", queued);
+    signal(&process);
+    let (status, head, body) = read(waiting);
+    assert!(
+        status == 503 && head.contains("retry-after: ") && body.contains("\"draining\""),
+        "{head}\n{body}"
+    );
+    let (status, _, body) = read(stream);
+    assert!(status == 200 && body.contains("[DONE]"), "{status} {body}");
+    assert!(process.child.wait().unwrap().success());
+}
+
 #[test]
 fn fc_062_a_second_signal_exits_at_once_and_so_does_the_end_of_the_grace() {
     for (name, grace, signals) in [("twice", "60s", 2), ("grace", "200ms", 1)] {

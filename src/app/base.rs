@@ -29,7 +29,7 @@ use super::serve::client_settings;
 use super::tokens::TokenRoom;
 use crate::admin::Admin;
 use crate::http::state::{Gate, HttpSettings};
-use crate::relay::{Gates, Tower, Worker};
+use crate::relay::{Closing, Gates, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault};
 use crate::telemetry::Metrics;
@@ -112,6 +112,7 @@ impl Base {
             judging: ArcSwap::from_pointee(judging(settings)),
             gates: Gates::default(),
             metrics: self.metrics.clone(),
+            closing: Closing::default(),
             cutoff: Arc::new(tokio::sync::Notify::new()),
         });
         let reloader = Reloader {

@@ -66,6 +66,7 @@ pub async fn stop(running: Running) {
 
 async fn drain(parts: Parts) {
     parts.gate.drain();
+    parts.live.reloader.tower.closing.begin();
     let grace = **parts.live.reloader.grace.load();
     tracing::info!(in_flight = parts.gate.running(), ?grace, "draining");
     let drained = async {

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use actors::permit::Permit;
+use actors::permit::{Owners, Permit};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use policy::attempts::Next;
@@ -19,8 +19,10 @@ impl Run<'_> {
     /// The first slot of these targets, or what comes next when none of them had one in time.
     pub(super) async fn queue(&mut self, targets: &[usize]) -> Result<(usize, Permit), Next> {
         let owners = &self.worker.tower.owners;
+        let closing = &self.worker.tower.closing;
+        // As many wait as may: nobody is asked, so that a refusal costs next to nothing (decision 14).
         let Some(counted) = owners.router.queued.try_enter() else {
-            return Err(self.refuse_all(targets));
+            return Err(self.all_refused(refused_by(Exclusion::QueuedTotal, targets, owners)));
         };
         let since = Instant::now();
         let turn = {
@@ -31,10 +33,13 @@ impl Run<'_> {
             let mut lines: FuturesUnordered<_> = targets.iter().copied().map(wait).collect();
             let mut refused = Vec::new();
             loop {
-                match lines.next().await {
-                    Some((index, Ok(permit))) => break Ok((index, permit)),
-                    Some((index, Err(refusal))) => refused.push((index, refusal)),
-                    None => break Err(refused),
+                tokio::select! {
+                    turn = lines.next() => match turn {
+                        Some((index, Ok(permit))) => break Ok((index, permit)),
+                        Some((index, Err(refusal))) => refused.push((index, refusal)),
+                        None => break Err(refused),
+                    },
+                    () = closing.begun() => break Err(refused_by(Exclusion::ShuttingDown, targets, owners)),
                 }
             }
         };
@@ -44,15 +49,14 @@ impl Run<'_> {
         turn.map_err(|refused| self.all_refused(refused))
     }
 
-    /// As many wait as may: nobody is asked, so that a refusal costs next to nothing (decision 14).
-    fn refuse_all(&mut self, targets: &[usize]) -> Next {
-        let soon = self.worker.tower.owners.clock.now() + 1_000;
-        let refusal = Refusal { why: Exclusion::QueuedTotal, retry_at: Some(soon) };
-        self.all_refused(targets.iter().map(|index| (*index, refusal)).collect())
-    }
-
     fn all_refused(&mut self, refused: Vec<(usize, Refusal)>) -> Next {
         let next = refused.into_iter().map(|(index, refusal)| self.refused(index, refusal));
         next.last().unwrap_or(Next::Exhausted)
     }
+}
+
+/// The same refusal for all.
+fn refused_by(why: Exclusion, targets: &[usize], owners: &Owners) -> Vec<(usize, Refusal)> {
+    let refusal = Refusal { why, retry_at: Some(owners.clock.now() + 1_000) };
+    targets.iter().map(|index| (*index, refusal)).collect()
 }

@@ -62,7 +62,11 @@ impl Run<'_> {
             let Some(wait_ms) = self.next_wait(tried).await else {
                 return told;
             };
-            self.pause(Duration::from_millis(wait_ms)).await;
+            let worker = self.worker;
+            tokio::select! {
+                () = self.pause(Duration::from_millis(wait_ms)) => {}
+                () = worker.tower.closing.begun() => return told,
+            }
             match pick(self.worker, self.inquiry).await {
                 Ok(plan) => self.again(plan),
                 Err(_) => return told,

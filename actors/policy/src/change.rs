@@ -62,6 +62,8 @@ pub enum Exclusion {
     ExecutionTimeout,
     /// As many wait in all lines together as may (decision 14).
     QueuedTotal,
+    /// It stood in line when a shutdown began.
+    ShuttingDown,
     /// The connection's mailbox is full.
     MailboxFull,
     /// The connection is being drained by an operator.
@@ -101,6 +103,7 @@ impl Exclusion {
             Self::QueueWedged => "rate_limit_queue_wedged",
             Self::ExecutionTimeout => "rate_limit_execution_timeout",
             Self::QueuedTotal => "max_queued_total",
+            Self::ShuttingDown => "shutting_down",
             Self::MailboxFull => "mailbox_full",
             Self::Draining => "draining",
             Self::Banned => "banned",
@@ -131,6 +134,7 @@ impl Exclusion {
                 | Self::QueueWedged
                 | Self::ExecutionTimeout
                 | Self::QueuedTotal
+                | Self::ShuttingDown
         )
     }
 

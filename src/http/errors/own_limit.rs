@@ -12,6 +12,7 @@ pub(super) fn own_limit(why: Exclusion, wait: Option<Millis>) -> Problem {
             Code::SemaphoreQueueFull,
             "as many requests wait inside switchtower as may (resilience.request_queue.max_queued_total)",
         ),
+        Exclusion::ShuttingDown => (Code::Draining, "switchtower is shutting down; the request was not sent"),
         Exclusion::SemaphoreTimeout => (
             Code::SemaphoreTimeout,
             "no slot became free in time; this is a limit of switchtower, not of the provider \

@@ -98,7 +98,8 @@ fn a_page_becomes_an_error_of_the_dialect() {
 /// The answer of a combo of two providers that answer so.
 fn combo_of(first: Answer, second: Answer) -> Reply {
     let setup = Setup::new().provider("a", 1).provider("b", 1);
-    let world = setup.combo_with("m", &["a", "b"], "max_retries = 0, target_timeout_ms = 200").start();
+    let config = "max_retries = 0, target_timeout_ms = 200, combo_cooldown_wait_enabled = false";
+    let world = setup.combo_with("m", &["a", "b"], config).start();
     world.upstream("a").answers(first);
     world.upstream("b").answers(second);
     world.ask("m")

@@ -98,7 +98,7 @@ fn decision_7_one_request_counts_once_however_many_connections_failed() {
 
 #[test]
 fn decision_9c_a_failure_that_is_retried_is_settled_once() {
-    let config = "max_retries = 2, retry_delay_ms = 1";
+    let config = "max_retries = 2, retry_delay_ms = 1, combo_cooldown_wait_enabled = false";
     let world = Setup::new().provider("a", 1).combo_with("m", &["a"], config).start();
     world.upstream("a").answers(Answer::status(500));
     assert_eq!(world.ask("m").status, 500);

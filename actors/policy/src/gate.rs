@@ -8,6 +8,7 @@
 
 mod line;
 mod settings;
+mod text;
 mod turns;
 mod view;
 
@@ -21,6 +22,7 @@ use crate::time::{Millis, SECOND};
 pub use line::{Lane, Patience};
 use line::{Line, Waiter};
 pub use settings::{GateSettings, cap};
+pub use text::{CapsFault, caps_of_text};
 pub use turns::Turns;
 pub use view::{GateView, LevelView, LimiterEntry, account_key, model_key};
 

@@ -30,6 +30,13 @@ fn each_mistake_is_found_at_its_line() {
             "resilience.request_queue.max_wait_ms",
             "from 1 to",
         ),
+        // FC-105
+        (
+            "[resilience.request_queue]\nmax_wiat_ms = 1000",
+            2,
+            "resilience.request_queue.max_wiat_ms",
+            "did you mean `max_wait_ms`?",
+        ),
         ("[resilience.gates]\nglobal_max = 1", 1, "resilience.gates", "provider_breaker"),
         ("server = 1", 1, "server", "is a whole number, accepted: a table"),
         ("[providers]\nid = \"x\"", 1, "providers[]", "is a table, accepted: a list of tables"),

@@ -20,6 +20,8 @@ mod refusals;
 mod slow;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 mod support;
+#[path = "flow_control/turns.rs"]
+mod turns;
 
 use std::fs;
 

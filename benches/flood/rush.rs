@@ -19,6 +19,9 @@ const MODEL: &str = "capacity-2-20ms";
 /// Nobody is turned away for a full line; the wait itself is what is shown.
 const QUEUE: &str = "[resilience.concurrency]\nqueue_size = 1000\ntimeout_ms = \"5m\"\n";
 
+/// Whoever is refused after each of the five waits of the built-in numbers gets the 429.
+const PATIENT: &str = "[resilience.combo_cooldown_wait]\nmax_attempts = 10\n";
+
 /// One way to stand before the account.
 struct Way {
     title: &'static str,
@@ -35,7 +38,7 @@ struct Row {
     took: Duration,
 }
 
-fn ways(stage: &Stage) -> [Way; 4] {
+fn ways(stage: &Stage) -> [Way; 5] {
     let own = format!("up/{MODEL}");
     let combo = |targets: &[&str]| {
         let targets: Vec<String> = targets.iter().map(|model| format!("{{ model = \"{model}\" }}")).collect();
@@ -53,6 +56,11 @@ fn ways(stage: &Stage) -> [Way; 4] {
             title: "none, a combo that waits",
             model: "m".into(),
             sections: open.clone() + &combo(&[&own]),
+        },
+        Way {
+            title: "none, a combo that waits up to 10 times",
+            model: "m".into(),
+            sections: open.clone() + &combo(&[&own]) + PATIENT,
         },
         Way {
             title: "none, a combo with another account",

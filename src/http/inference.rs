@@ -117,6 +117,9 @@ async fn answer(
         }
     };
     let waited = served.story.waited;
+    if !served.story.queued.is_zero() {
+        http.worker.tower.metrics.stood_in_line(served.story.queued);
+    }
     (reply(served, &inquiry, http, settings, running), waited)
 }
 

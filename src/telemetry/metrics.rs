@@ -19,6 +19,9 @@ use prometheus_client::registry::Registry;
 /// Bounds of the overhead histogram, seconds (decision 36: from 10 µs).
 const OVERHEAD: [f64; 12] = [1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1.0];
 
+/// Bounds of the histogram of waits in line, seconds.
+const WAITS: [f64; 9] = [1e-3, 1e-2, 1e-1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0];
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     route: &'static str,
@@ -94,6 +97,7 @@ pub struct Metrics {
     refreshes: Family<RefreshLabels, Counter>,
     changes: Family<ChangeLabels, Counter>,
     overhead: Histogram,
+    waits: Histogram,
     states: Family<StateLabels, Gauge>,
     in_flight: Family<ConnectionLabels, Gauge>,
     gates: GateGauges,
@@ -155,6 +159,7 @@ impl Metrics {
             refreshes: Family::default(),
             changes: Family::default(),
             overhead: Histogram::new(OVERHEAD),
+            waits: Histogram::new(WAITS),
             states: Family::default(),
             in_flight: Family::default(),
             gates: GateGauges::default(),
@@ -176,6 +181,8 @@ impl Metrics {
         registry.register("changes", "State changes of owners", self.changes.clone());
         let overhead = "Own time until the first byte to the client, upstream time excluded";
         registry.register("overhead_seconds", overhead, self.overhead.clone());
+        let waits = "Time that a request stood in line for a slot or a limiter, if it did";
+        registry.register("queue_wait_seconds", waits, self.waits.clone());
         registry.register("breaker_state", "1 for the state a provider's breaker is in", self.states.clone());
         registry.register("permits_in_flight", "Permits in flight by connection", self.in_flight.clone());
         let gates = &self.gates;
@@ -193,6 +200,11 @@ impl Metrics {
         registry.register("actor_restarts", "Replacements of an owner", self.restarts.clone());
         registry.register("store_bytes", "Size of the store on disk", self.store_bytes.clone());
         registry.register("store_failing", "1 while the store cannot write", self.store_failing.clone());
+    }
+
+    /// A request has stood in line, whatever became of it (FC-106).
+    pub fn stood_in_line(&self, waited: Duration) {
+        self.waits.observe(waited.as_secs_f64());
     }
 
     /// One request of a client ended with this status.

@@ -104,6 +104,11 @@ fn fc_106_who_has_gone_is_skipped_and_the_rest_goes_in_order() {
     }
     let names: Vec<String> = left.into_iter().map(|(_, (name, _))| name).collect();
     assert_eq!(order(&world), names, "first come, first served, and nobody for who has gone");
+    let metrics = world.admin("/metrics").text();
+    assert!(
+        metrics.contains("switchtower_queue_wait_seconds_count 23\n"),
+        "all but the first waited: {metrics}"
+    );
     nothing_remains(&world);
 }
 

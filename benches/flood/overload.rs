@@ -23,7 +23,9 @@ pub async fn run(stage: &Stage, quick: bool) {
     println!("\n# Overload: {CLIENTS} clients, 2 run, 4 wait, the rest is refused\n");
     let shown = async {
         let account = stage.account("up", "max_concurrent = 2") + &stage.account("calm", "") + QUEUE;
-        cost(&stage.tower(&account)?, length).await;
+        let tower = stage.tower(&account)?;
+        let refusal = cost(&tower, length).await;
+        reference(&tower, length, refusal).await;
         beside(&stage.tower(&account)?, length).await
     };
     let shown: Result<()> = shown.await;
@@ -32,8 +34,8 @@ pub async fn run(stage: &Stage, quick: bool) {
     }
 }
 
-/// As many refusals as the processor gives.
-async fn cost(tower: &Tower, length: Duration) {
+/// As many refusals as the processor gives; what each of them cost, µs.
+async fn cost(tower: &Tower, length: Duration) -> f64 {
     let all = flood(Duration::ZERO, length);
     crowd(tower.address, Crowd { until: Until::Over(length / 5), ..all }).await;
     let (before, began) = (tower.process.cpu_seconds(), Instant::now());
@@ -47,6 +49,17 @@ async fn cost(tower: &Tower, length: Duration) {
     println!(
         "{word:>6}  CPU per refusal, those let in included: {each:.1} µs (budget: at most {BUDGET_US} µs)"
     );
+    each
+}
+
+/// The same crowd at an account that answers everybody at once: on a machine that others use too,
+/// only the relation of the two figures means something.
+async fn reference(tower: &Tower, length: Duration, refusal: f64) {
+    let all = Crowd { model: "calm/steady", ..flood(Duration::ZERO, length) };
+    let before = tower.process.cpu_seconds();
+    let answers = crowd(tower.address, all).await;
+    let each = (tower.process.cpu_seconds() - before) * 1e6 / of_status(&answers, 200).len() as f64;
+    println!("        CPU per answered request: {each:.1} µs; a refusal costs {:.2} of it", refusal / each);
 }
 
 /// Two thousand refusals a second beside clients of another account, and beside those let in.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
     Answer, Child, End, Reply, Setup, Wire, World, eventually, post, request_bytes, within,
@@ -21,6 +21,11 @@ fn flood() -> Answer {
     (0..PIECES).fold(Answer::stream(), |answer, _| answer.chunk(&delta)).hangs()
 }
 
+/// The account's gate, as health shows it.
+fn slot(child: &Child) -> Value {
+    child.admin("/api/monitoring/health").json()["gates"]["byKey"]["a:a-1"].clone()
+}
+
 fn ask(child: &Child) -> Reply {
     post(child.address, CHAT, "", br#"{"model":"a/x"}"#)
 }
@@ -35,6 +40,10 @@ fn fc_010_a_client_that_stops_reading_is_ended_and_its_place_is_free() {
     let mut wire = Wire::open(child.address);
     wire.send(&request_bytes("POST", CHAT, "", br#"{"model":"a/x","stream":true}"#));
     wire.read_until(|reply| reply.body.len() >= 1024);
+    eventually("health shows who has held the slot, and for how long", || {
+        let slot = slot(&child);
+        slot["running"] == 1 && slot["oldestHolderMs"].as_u64() >= Some(1_000)
+    });
     let mut most = 0;
     eventually("the vendor is let go", || {
         most = most.max(resident_kib(child.id()));
@@ -43,6 +52,7 @@ fn fc_010_a_client_that_stops_reading_is_ended_and_its_place_is_free() {
     assert!(began.elapsed() >= stall, "not before the limit: {:?}", began.elapsed());
     assert!(most < before + MOST_KIB, "{before} KiB became {most} KiB");
     eventually("its place is free", || child.admin("/api/actors/connection/a-1").json()["inFlight"] == 0);
+    assert_eq!((&slot(&child)["running"], &slot(&child)["oldestHolderMs"]), (&json!(0), &json!(null)));
     child.upstream("a").answers(Answer::good("a"));
     ask(&child).served_by("a");
     let provider = child.admin("/api/actors/provider/a").json();

@@ -334,6 +334,7 @@ impl Handler<Configure> for Connection {
         self.shared.gate().configure(numbers.gate.clone(), now);
         if is_other_credential(&self.numbers.fingerprint, &numbers.fingerprint) {
             self.credential_at = now;
+            self.shared.gate().unpause();
             let change = self.cooldown.credential_changed(now);
             if change.is_some() {
                 self.change_retry(RetryEntry::clear, now);

@@ -69,7 +69,7 @@ impl Owners {
         };
         let acquire = Acquire { model: target.model.clone(), others, patience: Patience::None };
         match connection.mailbox.ask(acquire).await.map_err(refusal)?? {
-            Admitted::In(slot) => self.permit(target, slot, probe, connection, provider),
+            Admitted::In(slot) => self.permit(target, slot, probe, (connection, provider)),
             // Nobody is put in line who did not ask for it.
             Admitted::Waits(_) => Err(Refusal { why: Exclusion::ConcurrencyCap, retry_at: None }),
         }
@@ -94,7 +94,7 @@ impl Owners {
                 Some(_) => None,
                 None => Some(provider.mailbox.ask(Admit).await.map_err(refusal)??),
             };
-            return self.permit(target, slot, probe, connection, provider);
+            return self.permit(target, slot, probe, (connection, provider));
         }
         Err(gone)
     }
@@ -104,8 +104,7 @@ impl Owners {
         target: &Planned,
         slot: Slot,
         probe: Option<Probe>,
-        connection: Arc<ConnectionShared>,
-        provider: Arc<ProviderShared>,
+        (connection, provider): (Arc<ConnectionShared>, Arc<ProviderShared>),
     ) -> Result<Permit, Refusal> {
         let grant = self.still_open(&provider, probe.as_ref())?;
         let sent_at = self.clock.now();

@@ -50,24 +50,8 @@ impl Run<'_> {
     }
 
     fn all_refused(&mut self, refused: Vec<(usize, Refusal)>) -> Next {
-        let next = refused.into_iter().map(|(index, refusal)| {
-            if !refusal.why.is_own_limit() {
-                self.forget_that_it_was_full(index);
-            }
-            self.refused(index, refusal)
-        });
+        let next = refused.into_iter().map(|(index, refusal)| self.refused(index, refusal));
         next.last().unwrap_or(Next::Exhausted)
-    }
-
-    /// An account that was drained or went to rest while a request stood in its line is not full, and
-    /// the client is not to be told so.
-    fn forget_that_it_was_full(&mut self, index: usize) {
-        let target = &self.plan.targets[index];
-        self.story.excluded.retain(|before| {
-            !(before.reason.is_worth_queueing()
-                && before.connection.as_ref() == Some(&target.connection)
-                && before.model == target.model)
-        });
     }
 }
 

@@ -249,6 +249,13 @@ impl Gate {
         }
     }
 
+    /// An operator says that the waits which the provider stated are over.
+    pub fn unpause(&mut self) {
+        if let Some(limiters) = &mut self.limiters {
+            limiters.unpause();
+        }
+    }
+
     /// What the limiters learnt, to be saved (flow 4.20).
     pub fn learnt(&self) -> Vec<(LimiterKey, Learnt)> {
         self.limiters.as_ref().map(Limiters::learnt).unwrap_or_default()

@@ -235,6 +235,12 @@ impl Limiter {
         }
     }
 
+    /// Ends a stated wait and what headers taught: an operator knows better.
+    pub fn unpause(&mut self) {
+        self.paused_until = None;
+        self.forget();
+    }
+
     /// The gap that was learnt, to be saved (flow 4.20).
     pub fn learnt(&self) -> Option<Learnt> {
         self.learnt

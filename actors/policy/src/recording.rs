@@ -63,7 +63,7 @@ pub fn recording(failure: &Failure, case: &RecordCase<'_>) -> Recording {
     }
     match stated_in_body(failure, case) {
         None => written(failure, case),
-        Some((_, Stated::Lock(wait))) => {
+        Some((_, Stated::Lock(wait))) if !case.locks_full && !case.breaker_blocks => {
             let lock = Some((LockKey::exact(case.target.model), LockOrder::stated(failure, wait)));
             Recording { lock, ..of_connection(told(failure)) }
         }
@@ -71,7 +71,11 @@ pub fn recording(failure: &Failure, case: &RecordCase<'_>) -> Recording {
         Some((wait, Stated::Pace)) if is_narrowed(case) => {
             Recording { pause_ms: Some(wait), ..of_connection(told(failure)) }
         }
-        Some((wait, _)) => Recording { pause_ms: Some(wait), ..written(failure, case) },
+        // What bars one model holds nobody else back.
+        Some((wait, _)) => match written(failure, case) {
+            barred @ Recording { lock: Some(_), .. } => barred,
+            rests => Recording { pause_ms: Some(wait), ..rests },
+        },
     }
 }
 

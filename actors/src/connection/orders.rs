@@ -51,6 +51,7 @@ impl Handler<Order> for Connection {
         let now = self.links.clock.now();
         if matches!(order, Order::Reset | Order::Lift) {
             self.change_retry(RetryEntry::clear, now);
+            self.shared.gate().unpause();
         }
         let change = match order {
             Order::Reset => self.cooldown.clear(now),

@@ -108,6 +108,11 @@ impl Limiters {
         self.by_key.values_mut().for_each(Limiter::forget);
     }
 
+    /// Nobody is held back by a stated wait any longer.
+    pub fn unpause(&mut self) {
+        self.by_key.values_mut().for_each(Limiter::unpause);
+    }
+
     /// A stuck limiter makes room for a fresh one with the same numbers (flow 4.21).
     pub fn replace(&mut self, key: &LimiterKey, now: Millis) {
         self.by_key.insert(key.clone(), Limiter::new(self.settings, now));

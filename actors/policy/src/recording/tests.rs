@@ -285,4 +285,8 @@ fn rows_e74_to_e81_of_flow() {
         assert_eq!((recording.pause_ms, locked, cools), (pause, lock, rests), "{row}");
     }
     assert_eq!(place("gemini").record(&says_wait(20_000, Typed)).pause_ms, None, "not protected");
+    let mut per_model = gateway("a");
+    per_model.limiter = Some(LimiterSettings::of_window(0));
+    let recording = per_model.record(&says_wait(20_000, Typed));
+    assert!(recording.lock.is_some() && recording.pause_ms.is_none(), "FC-021: its other models go on");
 }

@@ -217,3 +217,13 @@ fn limiters_of_forgotten_models_are_dropped() {
     stage.until(600_000).goes_in("m0");
     assert_eq!(stage.gate.view(600_000).limiters.len(), 1);
 }
+
+#[test]
+fn an_operator_ends_a_pause() {
+    let mut stage = Stage::new(limited(FREE));
+    stage.gate.pause(&"m".into(), 20_000, 0);
+    let waiting = stage.waits("m");
+    stage.gate.unpause();
+    let turns = stage.gate.tick(&mut super::Open, 0);
+    assert_eq!(turns.admitted, [waiting]);
+}

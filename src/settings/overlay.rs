@@ -9,13 +9,19 @@ use super::sheet::{Cell, Sheet};
 use super::table::{self, Row};
 use super::value::{self, Value};
 
+/// Of the guide's variables one is stronger than what is stored, and so than all others (flow 4.1).
+pub(super) const BEATS_STORED: &str = "RATE_LIMIT_AUTO_ENABLE";
+
 /// Looks up the variables of every row and lays what is set over the sheet.
 pub(super) fn overlay(sheet: &mut Sheet, env: &dyn Fn(&str) -> Option<String>, findings: &mut Findings) {
     for row in table::table() {
         let Some(name) = row.variable() else { continue };
-        if let Some(text) = env(&name) {
+        let own_text = env(&name);
+        let is_set = own_text.is_some();
+        if let Some(text) = own_text {
             own(row, name, &text, sheet, findings);
-        } else if let Some(name) = row.env
+        }
+        if let Some(name) = row.env.filter(|name| !is_set || *name == BEATS_STORED)
             && let Some(text) = env(name)
         {
             guides(row, name, &text, sheet, findings);
@@ -85,7 +91,7 @@ fn flag(name: &str, text: &str) -> Option<bool> {
         _ if on => Some(true),
         ("PROVIDER_COOLDOWN_ENABLED" | "QUOTA_PREFLIGHT_CUTOFF_ENABLED", _) => Some(false),
         (_, "false" | "0" | "off") => Some(false),
-        ("RATE_LIMIT_AUTO_ENABLE", _) => None,
+        (BEATS_STORED, _) => None,
         (_, "yes") => Some(true),
         (_, "no") => Some(false),
         _ => None,

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::finding::{Findings, Place, Problem};
+use super::overlay::BEATS_STORED;
 use super::sheet::{Cell, Sheet};
 use super::stored_connection::StoredConnections;
 use super::table::{self, Row};
@@ -59,10 +60,10 @@ pub(super) fn lay(sheet: &mut Sheet, stored: &Stored, findings: &mut Findings) {
     }
 }
 
-/// Of the guide's variables one is stronger than what is stored (flow 4.1).
+/// Whether the one variable gave it that is stronger than what is stored (flow 4.1).
 fn beats_stored(sheet: &Sheet, row: &Row) -> bool {
     let place = sheet.cells.get(row.key).map(|cell| &cell.place);
-    matches!(place, Some(Place::Env(name)) if name == "RATE_LIMIT_AUTO_ENABLE")
+    matches!(place, Some(Place::Env(name)) if name == BEATS_STORED)
 }
 
 /// The value of a row; one flag has always been read generously (core 5.2).

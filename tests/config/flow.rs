@@ -288,6 +288,22 @@ fn e83_to_e87_the_net_holds_active_api_keys_and_the_flag_anybody() {
 }
 
 #[test]
+fn flow_4_1_1_the_one_variable_that_beats_what_is_stored_beats_our_own_too() {
+    let own = "SWITCHTOWER__RESILIENCE__REQUEST_QUEUE__AUTO_ENABLE_API_KEY_PROVIDERS";
+    let persisted = stored(&[("auto_enable_api_key_providers", json!(true))]);
+    for (variables, stored, wanted) in [
+        (vec![(own, "true"), ("RATE_LIMIT_AUTO_ENABLE", "off")], Stored::default(), false),
+        (vec![(own, "true"), ("RATE_LIMIT_AUTO_ENABLE", "off")], persisted.clone(), false),
+        (vec![(own, "false"), ("RATE_LIMIT_AUTO_ENABLE", "yes")], persisted.clone(), true),
+        (vec![(own, "false"), ("RATE_LIMIT_AUTO_ENABLE", "yes")], Stored::default(), false),
+        (vec![(own, "false")], persisted.clone(), true),
+    ] {
+        let queue = load("", &variables, stored).settings.resilience.request_queue;
+        assert_eq!(queue.auto_enable_api_key_providers, wanted, "{variables:?}");
+    }
+}
+
+#[test]
 fn connections_with_limits_of_their_own_are_listed_once_more() {
     let lines = "rate_limit_overrides = { rpm = 5, max_wait_ms = 0 }";
     let loaded = load(&connection(lines), &[], Stored::default());

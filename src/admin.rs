@@ -14,6 +14,7 @@ mod metrics;
 mod model_cooldowns;
 mod orders;
 mod providers;
+mod quota_pools;
 mod rate_limits;
 mod reset;
 mod settings;
@@ -136,6 +137,16 @@ pub fn routes(
                 .route(web::put().to(providers::replace))
                 .route(web::patch().to(providers::patch))
                 .route(web::delete().to(providers::delete)),
+        )
+        .service(
+            only("GET, POST", "/api/quota-pools", web::get().to(quota_pools::list))
+                .route(web::post().to(quota_pools::create)),
+        )
+        .service(
+            only("GET, PUT, PATCH, DELETE", "/api/quota-pools/{id}", web::get().to(quota_pools::one))
+                .route(web::put().to(quota_pools::replace))
+                .route(web::patch().to(quota_pools::patch))
+                .route(web::delete().to(quota_pools::delete)),
         )
         .service(
             only("GET, POST", "/api/rate-limits", web::get().to(rate_limits::list))

@@ -13,7 +13,9 @@ mod shutdown;
 mod tokens;
 
 pub use live::{ChangeError, Live};
-pub use plans::{blueprint, endpoints, execution_limit, gate_settings, http_settings, is_protected};
+pub use plans::{
+    blueprint, endpoints, execution_limit, gate_settings, http_settings, is_protected, offered_models,
+};
 pub use scripted::builtin;
 pub use serve::{Running, ServeError, start};
 pub use shutdown::{Signals, run, stop};

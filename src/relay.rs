@@ -13,6 +13,7 @@ mod judging;
 mod queue;
 mod send;
 mod sets;
+mod share;
 mod stream;
 
 use std::cell::RefCell;
@@ -83,6 +84,10 @@ pub struct Inquiry {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The connections its key may use; `None`: all.
     pub allowed: Option<Arc<[ConnectionId]>>,
+    /// The name of its key.
+    pub key: Option<Arc<str>>,
+    /// The key may only ask for the models of its quota pools.
+    pub limited: bool,
 }
 
 /// The target that a reply speaks of.

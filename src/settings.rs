@@ -19,6 +19,7 @@ mod kind;
 mod legacy;
 mod overlay;
 mod patch;
+mod pool;
 mod resilience;
 mod secret;
 mod services;
@@ -47,6 +48,7 @@ pub use kind::{Data, Items, Kind, Shape, is_id};
 pub use legacy::legacy;
 pub use overlay::unknown_variables;
 pub use patch::{Fault as PatchFault, Patch, Section};
+pub use pool::{PoolAllocation, PoolLimit, QuotaPool, QuotaPools, read_pool};
 pub use resilience::{
     BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, Resilience,
     Rotation, RotationNumbers, WindowNumbers,
@@ -97,6 +99,8 @@ pub struct Settings {
     pub combos: Vec<Combo>,
     /// Client keys, in file order.
     pub keys: Vec<Key>,
+    /// Accounts that keys share; they live in the store alone.
+    pub pools: QuotaPools,
     /// Connections that an operator protects, whoever made them (flow 5).
     pub protected: BTreeSet<ConnectionId>,
 }
@@ -220,6 +224,7 @@ fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<L
     let (known, collected) = (Known::new(builtin), &mut findings);
     let context = Context { root: &root, env, folder, strategies, builtin, findings: collected, known };
     let mut settings = context.settings();
+    settings.pools = stored.pools.clone();
     settings.protected = stored.protected.iter().map(|id| id.as_str().into()).collect();
     let effective = effective::list(&root);
     findings.finish().map(|warnings| Loaded { settings, warnings, effective, text })

@@ -9,6 +9,7 @@ mod codec;
 mod database;
 mod kept;
 mod kept_connections;
+mod kept_pools;
 mod tokens;
 mod vault;
 

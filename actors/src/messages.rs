@@ -13,6 +13,7 @@ use policy::egress::Egress;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::limiter::{Learnt, LimiterKey};
 use policy::lockout::{LockKey, LockoutSnapshot, LockoutView};
+use policy::quota::{Counts, SlotKey};
 use policy::window::WindowView;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,8 @@ pub enum Owner {
     Connection(ConnectionId),
     /// A barred model of a connection.
     Lockout(ConnectionId, LockKey),
+    /// What a key has used of a pool in a while. The router owns it; it is a record, no actor.
+    Usage(SlotKey),
 }
 
 impl Owner {
@@ -42,6 +45,7 @@ impl Owner {
             Self::Provider(_) => "provider",
             Self::Connection(_) => "connection",
             Self::Lockout(..) => "lockout",
+            Self::Usage(_) => "usage",
         }
     }
 
@@ -53,6 +57,7 @@ impl Owner {
             Self::Provider(id) => id.to_string(),
             Self::Connection(id) => id.to_string(),
             Self::Lockout(connection, key) => key.id(connection),
+            Self::Usage(SlotKey { pool, key, start }) => format!("{pool}/{start}/{key}"),
         }
     }
 }
@@ -88,6 +93,8 @@ pub enum Snapshot {
     Connection(ConnectionSnapshot),
     /// Of a lockout.
     Lockout(LockoutSnapshot),
+    /// Of a while of a key's use.
+    Usage(Counts),
 }
 
 /// What an owner publishes.

@@ -8,6 +8,7 @@ pub mod family;
 mod memory;
 pub mod pick;
 mod publish;
+pub mod share;
 pub mod siblings;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub struct Router {
     board: Board,
     fold_due: bool,
     memory: RoutingMemory,
+    sharing: share::Sharing,
     family: Family,
     dice: fastrand::Rng,
     watch: DeathWatch,
@@ -59,6 +61,8 @@ opens_letters! { Router:
     pick::Pick,
     pick::Look,
     pick::Served,
+    share::Gauged,
+    share::Used,
     family::Lock,
     family::Decay,
     family::Died,
@@ -71,12 +75,16 @@ opens_letters! { Router:
 
 impl Router {
     /// A router that will find its owners in the seed's directory.
-    pub fn new(seed: Seed, restored: family::Restored, watch: DeathWatch) -> Self {
+    pub fn new(seed: Seed, mut restored: family::Restored, watch: DeathWatch) -> Self {
         let dice = seed.dice.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let usage = std::mem::take(&mut restored.usage);
+        let pools = &seed.blueprint.load().catalogue.pools;
+        let sharing = share::Sharing::restored(usage, pools, &seed.links.store, seed.links.clock.now());
         Self {
             board: Board::default(),
             fold_due: false,
             memory: RoutingMemory::default(),
+            sharing,
             family: Family::new(restored, &seed.directory),
             dice,
             seed,

@@ -17,7 +17,7 @@ use policy::cooldown::CooldownSettings;
 use policy::gate::GateSettings;
 use policy::ids::{Class, ConnectionId, ProviderId};
 use policy::lockout::{LockKey, LockoutSettings};
-use policy::plan::{Plan, Planned};
+use policy::plan::{NoPlan, Plan, Planned};
 use policy::strategy;
 use policy::verdict::{Case, End, Failure, Signal, Verdict, judge};
 use policy::window::RetryCooldown;
@@ -33,7 +33,7 @@ use crate::messages::{Barrier, Owner, Save, Snapshot, StoreLink};
 use crate::permit::{Owners, Permit};
 use crate::provider::ProviderShared;
 use crate::router::family::Restored;
-use crate::router::pick::Pick;
+use crate::router::pick::{Pick, Picked};
 use crate::router::{Router, Seed};
 use crate::watch::{DeathWatch, Living};
 
@@ -264,8 +264,21 @@ impl World {
     /// # Panics
     /// When it has none to tell of.
     pub async fn pick(&self, model: &str) -> Plan {
-        let pick = Pick { model: model.into(), dialect: Dialect::Openai, allowed: None };
-        self.owners.router.mailbox.ask(pick).await.expect("the router answers").expect("a plan")
+        self.pick_as(model, None).await.expect("a plan").plan
+    }
+
+    /// Asks the router for targets as a client with this key.
+    ///
+    /// # Panics
+    /// When the router does not answer.
+    pub async fn pick_as(&self, model: &str, key: Option<&str>) -> Result<Picked, NoPlan> {
+        self.owners.router.mailbox.ask(Self::pick_of(model, key)).await.expect("the router answers")
+    }
+
+    /// A pick of a client with this key.
+    pub fn pick_of(model: &str, key: Option<&str>) -> Pick {
+        let key = key.map(Into::into);
+        Pick { model: model.into(), dialect: Dialect::Openai, allowed: None, key, limited: false }
     }
 
     /// Picks `model` and asks the owners of its first target.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use actors::blueprint::Blueprint;
 use actors::router::family::Apply;
 use actors::router::pick::Served;
+use actors::router::share::News;
 use actors::testing::{World, blueprint, paused};
 use policy::account::{AccountSettings, AccountStrategy};
 
@@ -54,6 +55,7 @@ async fn served(world: &World, connection: &str, first_byte_ms: Option<u32>) {
         model: "m".into(),
         first_byte_ms,
         failed: first_byte_ms.is_none(),
+        news: News::default(),
     });
     world.quiet().await;
 }

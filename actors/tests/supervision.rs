@@ -231,9 +231,15 @@ fn a_verdict_planned_by_a_router_that_knows_nobody_yet_counts() {
         // A task among the owners' own: it asks before they have told the new router who they are.
         let owners = world.owners.clone();
         let asked = actix::spawn(async move {
-            let pick = Pick { model: "a/m".into(), dialect: Dialect::Openai, allowed: None };
-            let plan = owners.router.mailbox.ask(pick).await.unwrap().unwrap();
-            owners.acquire(&plan.targets[0], true).await
+            let pick = Pick {
+                model: "a/m".into(),
+                dialect: Dialect::Openai,
+                allowed: None,
+                key: None,
+                limited: false,
+            };
+            let picked = owners.router.mailbox.ask(pick).await.unwrap().unwrap();
+            owners.acquire(&picked.plan.targets[0], true).await
         });
         let permit = asked.await.unwrap().unwrap();
         world.settle(permit, "a/m", End::NoFirstByte).await;

@@ -3,6 +3,7 @@
 mod flow;
 mod judging;
 mod owners;
+mod pools;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use policy::strategy;
 pub use flow::{execution_limit, gate_settings, is_protected};
 pub use judging::judging;
 pub use owners::blueprint;
+pub use pools::offered as offered_models;
 
 use owners::is_usable;
 
@@ -72,6 +74,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
         providers: providers.collect(),
         combos: combos.map(|combo| (combo.name.clone(), combo)).collect(),
         accounts: accounts(settings),
+        pools: pools::pools(settings),
         direct_waits: settings.resilience.wait_for_cooldown,
     }
 }
@@ -201,7 +204,7 @@ pub(super) fn token_header(provider: &settings::Provider) -> TokenHeader {
 
 /// What clients are told.
 pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSettings {
-    let mut keys = Keys::of(settings);
+    let mut keys = Keys::of(settings, &|key| pools::models(settings, key));
     if let Some(hash) = made_key {
         keys.add(hash, "made-at-start");
     }

@@ -7,6 +7,7 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use policy::ids::ConnectionId;
 use sha2::{Digest, Sha256};
 
+use super::state::ListedModel;
 use crate::settings::{Scope, Settings};
 
 /// What a known key may do.
@@ -20,6 +21,8 @@ pub struct KeyPolicy {
     pub manage: bool,
     /// The connections it may use; `None`: all.
     pub allowed: Option<Arc<[ConnectionId]>>,
+    /// The only models it sees and may ask for, those of its quota pools; `None`: all (flow 2.6).
+    pub models: Option<Arc<[ListedModel]>>,
 }
 
 /// The known keys.
@@ -47,8 +50,8 @@ pub fn hash(text: &str) -> [u8; 32] {
 }
 
 impl Keys {
-    /// The keys of a configuration.
-    pub fn of(settings: &Settings) -> Self {
+    /// The keys of a configuration. `shared`: the models of a key's quota pools.
+    pub fn of(settings: &Settings, shared: &dyn Fn(&str) -> Vec<ListedModel>) -> Self {
         let by_hash = settings.keys.iter().map(|key| {
             let allowed =
                 (!key.allowed_connections.is_empty()).then(|| key.allowed_connections.clone().into());
@@ -57,6 +60,7 @@ impl Keys {
                 inference: key.scopes.contains(&Scope::Inference),
                 manage: key.scopes.contains(&Scope::Manage),
                 allowed,
+                models: key.quota_only.then(|| shared(&key.name).into()),
             };
             (hash(key.key.expose()), Arc::new(policy))
         });
@@ -65,7 +69,8 @@ impl Keys {
 
     /// Adds a key that was made at start and is kept as a hash.
     pub fn add(&mut self, hash: [u8; 32], name: &str) {
-        let policy = KeyPolicy { name: name.into(), inference: true, manage: false, allowed: None };
+        let policy =
+            KeyPolicy { name: name.into(), inference: true, manage: false, allowed: None, models: None };
         self.by_hash.insert(hash, Arc::new(policy));
     }
 

@@ -68,6 +68,7 @@ codes! {
     RateLimitQueueTimeout = "RATE_LIMIT_QUEUE_TIMEOUT", 503, "the local limiter did not let the request go in time";
     RateLimitQueueWedged = "RATE_LIMIT_QUEUE_WEDGED", 503, "the local limiter stood still and was replaced";
     RateLimitExecutionTimeout = "RATE_LIMIT_EXECUTION_TIMEOUT", 504, "the request ran longer than a limited connection's may";
+    QuotaShareExceeded = "QUOTA_SHARE_EXCEEDED", 429, "the key has used its share of the quota pool";
     BadGateway = "bad_gateway", 502, "no upstream gave an answer, or the attempts failed in different ways";
     UpstreamAuthFailed = "upstream_auth_failed", 502, "the upstream refused the credential of our account";
     UpstreamCreditsExhausted = "upstream_credits_exhausted", 502, "the upstream wants our account paid";
@@ -192,6 +193,10 @@ pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> 
         Trouble::Blocked(blocked, provider) => {
             let mut problem = of_blocked(blocked, model, now);
             if let Some((provider, kind)) = provider {
+                if let Blocked::QuotaShareExceeded(_) = blocked {
+                    problem.facts.message =
+                        format!("this key has used its share of the quota of `{provider}`");
+                }
                 problem = problem.fact("provider", provider.as_str());
                 if let Some(kind) = kind {
                     problem = problem.fact("failure_kind", serde_json::to_value(kind).unwrap_or_default());
@@ -235,6 +240,10 @@ fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
             Code::ModelNotFound,
             format!("no model or combo is called `{model}`; write `provider/model`, or see GET /v1/models"),
         ),
+        NoPlan::NotForKey => Problem::new(
+            Code::PermissionDenied,
+            "this key may only ask for the models of its quota pools; see GET /v1/models",
+        ),
         NoPlan::Ambiguous(forms) => Problem::new(
             Code::AmbiguousModel,
             format!("several providers list `{model}`; write one of {}", forms.join(", ")),
@@ -263,6 +272,11 @@ fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
             Code::PermissionDenied,
             format!("this key may use no connection that serves `{model}`"),
         ),
+        Blocked::QuotaShareExceeded(wait) => {
+            Problem::new(Code::QuotaShareExceeded, "this key has used its share of the quota")
+                .kind("rate_limit_error")
+                .after(wait)
+        }
         Blocked::CircuitOpen(wait) => {
             let mut problem =
                 Problem::new(Code::ProviderCircuitOpen, "the breaker of the provider is open").after(wait);

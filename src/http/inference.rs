@@ -77,8 +77,8 @@ async fn answer(
     }
     let running = http.gate.enter();
     let caller = settings.keys.caller(request.headers());
-    let allowed = match &caller {
-        Caller::Known(policy) => policy.allowed.clone(),
+    let policy = match &caller {
+        Caller::Known(policy) => Some(policy.clone()),
         Caller::Anonymous => None,
         Caller::Refused | Caller::Forbidden => return refuse(refusal(&caller)),
     };
@@ -107,7 +107,9 @@ async fn answer(
         stream: peeked.stream,
         body,
         headers: passing(request.headers()),
-        allowed,
+        allowed: policy.as_ref().and_then(|policy| policy.allowed.clone()),
+        key: policy.as_ref().map(|policy| policy.name.clone()),
+        limited: policy.is_some_and(|policy| policy.models.is_some()),
     };
     let served = tokio::select! {
         biased;

@@ -30,6 +30,14 @@ fn refusal(request: &HttpRequest, settings: &HttpSettings) -> Option<HttpRespons
     }
 }
 
+/// What a caller sees: all, or what its key is limited to (flow 2.6).
+fn seen<'a>(caller: &'a Caller, settings: &'a HttpSettings) -> &'a [ListedModel] {
+    match caller {
+        Caller::Known(policy) => policy.models.as_deref().unwrap_or(&settings.models),
+        Caller::Anonymous | Caller::Refused | Caller::Forbidden => &settings.models,
+    }
+}
+
 /// All of them.
 pub async fn list(request: HttpRequest) -> HttpResponse {
     let http = request.app_data::<Http>().expect("every worker is given its state");
@@ -37,9 +45,10 @@ pub async fn list(request: HttpRequest) -> HttpResponse {
     if let Some(refusal) = refusal(&request, &settings) {
         return refusal;
     }
-    let models: Vec<Value> = settings.models.iter().map(object).collect();
-    let ends =
-        (settings.models.first().map(|model| &model.id), settings.models.last().map(|model| &model.id));
+    let caller = settings.keys.caller(request.headers());
+    let listed = seen(&caller, &settings);
+    let models: Vec<Value> = listed.iter().map(object).collect();
+    let ends = (listed.first().map(|model| &model.id), listed.last().map(|model| &model.id));
     HttpResponse::Ok().json(json!({
         "object": "list", "data": models, "has_more": false, "first_id": ends.0, "last_id": ends.1,
     }))
@@ -52,7 +61,8 @@ pub async fn one(request: HttpRequest, id: web::Path<String>) -> HttpResponse {
     if let Some(refusal) = refusal(&request, &settings) {
         return refusal;
     }
-    match settings.models.iter().find(|model| model.id == *id) {
+    let caller = settings.keys.caller(request.headers());
+    match seen(&caller, &settings).iter().find(|model| model.id == *id) {
         Some(model) => HttpResponse::Ok().json(object(model)),
         None => Problem::new(Code::ModelNotFound, format!("no model or combo is called `{id}`"))
             .respond(dialect(&request), 0),

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use actors::permit::Permit;
-use actors::router::pick::Served as Record;
+use actors::router::pick::{Picked, Served as Record};
+use actors::router::share::Lease;
 use policy::attempts::{Attempts, Failed, LastAnswer, Next};
 use policy::blocked::{Blocked, blocked};
 use policy::change::{Exclusion, Refusal};
@@ -35,6 +36,8 @@ pub(super) struct Run<'a> {
     pub(super) worker: &'a Worker,
     pub(super) inquiry: &'a Inquiry,
     pub(super) plan: Plan,
+    /// Counts on the first target until an owner has answered.
+    pub(super) lease: Option<Lease>,
     pub(super) attempts: Attempts,
     kept: Vec<Option<Kept>>,
     pub(super) waits: Waits,
@@ -42,7 +45,8 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(worker: &'a Worker, inquiry: &'a Inquiry, mut plan: Plan) -> Self {
+    pub(super) fn new(worker: &'a Worker, inquiry: &'a Inquiry, picked: Picked) -> Self {
+        let Picked { mut plan, lease } = picked;
         let story = Story {
             strategy: plan.strategy,
             combo: plan.combo.is_some(),
@@ -52,15 +56,16 @@ impl<'a> Run<'a> {
         };
         let attempts = Attempts::new(&plan);
         let waits = Waits::new(plan.attempts.waits, story.combo);
-        Self { worker, inquiry, plan, attempts, kept: Vec::new(), waits, story }
+        Self { worker, inquiry, plan, lease, attempts, kept: Vec::new(), waits, story }
     }
 
     /// The set once more, as it is ordered now.
-    pub(super) fn again(&mut self, mut plan: Plan) {
+    pub(super) fn again(&mut self, Picked { mut plan, lease }: Picked) {
         self.attempts.anew(&plan);
         self.kept.clear();
         self.story.excluded = std::mem::take(&mut plan.excluded);
         self.plan = plan;
+        self.lease = lease;
     }
 
     /// Tries the targets; `None`: nothing is left to try.
@@ -103,7 +108,9 @@ impl<'a> Run<'a> {
         let target = self.plan.targets[index].clone();
         let others = self.attempts.others_left(index);
         let owners = &self.worker.tower.owners;
-        match owners.acquire(&target, others).await {
+        let acquired = owners.acquire(&target, others).await;
+        self.lease = None;
+        match acquired {
             Ok(permit) => self.send(index, permit).await,
             Err(refusal) => Err(self.refused(index, refusal)),
         }
@@ -147,6 +154,7 @@ impl<'a> Run<'a> {
             model: target.model.clone(),
             first_byte_ms: took.map(|took| took.as_millis() as u32),
             failed,
+            news: self.news(),
         });
     }
 
@@ -245,6 +253,7 @@ impl<'a> Run<'a> {
         }
         let hit = hit?;
         permit.was_told(self.limits(target, &hit.answer));
+        self.overhear(target, &hit.answer);
         if !(200..300).contains(&hit.answer.status) {
             let now = self.worker.tower.owners.clock.now();
             let secret = hit.secret(endpoint).cloned();
@@ -326,6 +335,7 @@ impl<'a> Run<'a> {
                 let handle = self.worker.tower.owners.directory.provider(&excluded.provider);
                 (excluded.provider.clone(), handle.and_then(|handle| handle.view.load().last_kind))
             }),
+            Blocked::QuotaShareExceeded(_) => self.whose_share(),
             _ => None,
         };
         Trouble::Blocked(why, provider)

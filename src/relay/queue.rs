@@ -11,7 +11,6 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use policy::attempts::Next;
 use policy::change::{Exclusion, Refusal};
-use policy::gate::Patience;
 
 use super::cascade::Run;
 
@@ -25,10 +24,11 @@ impl Run<'_> {
             return Err(self.all_refused(refused_by(Exclusion::QueuedTotal, targets, owners)));
         };
         let since = Instant::now();
+        let patience = self.plan.patience;
         let turn = {
             let wait = |index: usize| {
                 let target = &self.plan.targets[index];
-                async move { (index, owners.queue(target, Patience::Queue).await) }
+                async move { (index, owners.queue(target, patience).await) }
             };
             let mut lines: FuturesUnordered<_> = targets.iter().copied().map(wait).collect();
             let mut refused = Vec::new();

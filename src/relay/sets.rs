@@ -9,10 +9,9 @@
 use std::time::Duration;
 
 use actors::mailbox::Unanswered;
-use actors::router::pick::{Look, Pick};
+use actors::router::pick::{Look, Pick, Picked};
 use policy::blocked::blocked;
 use policy::cooldown_wait::SetEnd;
-use policy::plan::Plan;
 use policy::time::Millis;
 
 use super::cascade::Run;
@@ -24,8 +23,8 @@ const SPREAD_MS: Millis = 250;
 /// Serves one request to its commit.
 pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
     match pick(worker, inquiry).await {
-        Ok(plan) => {
-            let mut run = Run::new(worker, inquiry, plan);
+        Ok(picked) => {
+            let mut run = Run::new(worker, inquiry, picked);
             let outcome = run.sets().await;
             Served { outcome, story: run.story }
         }
@@ -33,16 +32,22 @@ pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
     }
 }
 
-async fn pick(worker: &Worker, inquiry: &Inquiry) -> Result<Plan, Trouble> {
+async fn pick(worker: &Worker, inquiry: &Inquiry) -> Result<Picked, Trouble> {
     match worker.tower.owners.router.mailbox.ask(asking(inquiry)).await {
-        Ok(plan) => plan.map_err(Trouble::NoPlan),
+        Ok(picked) => picked.map_err(Trouble::NoPlan),
         Err(Unanswered::Full) => Err(Trouble::RouterFull),
         Err(Unanswered::Gone) => Err(Trouble::RouterGone),
     }
 }
 
 fn asking(inquiry: &Inquiry) -> Pick {
-    Pick { model: inquiry.model.clone(), dialect: inquiry.route.dialect(), allowed: inquiry.allowed.clone() }
+    Pick {
+        model: inquiry.model.clone(),
+        dialect: inquiry.route.dialect(),
+        allowed: inquiry.allowed.clone(),
+        key: inquiry.key.clone(),
+        limited: inquiry.limited,
+    }
 }
 
 impl Run<'_> {
@@ -68,7 +73,7 @@ impl Run<'_> {
                 () = worker.tower.closing.begun() => return told,
             }
             match pick(self.worker, self.inquiry).await {
-                Ok(plan) => self.again(plan),
+                Ok(picked) => self.again(picked),
                 Err(_) => return told,
             }
             before = (self.attempts.dispatched() > 0).then_some(told);

@@ -229,6 +229,8 @@ pub struct Key {
     pub scopes: Vec<Scope>,
     /// The only connections it may use; empty = all.
     pub allowed_connections: Vec<ConnectionId>,
+    /// It may only ask for the models of its quota pools (flow 2.6).
+    pub quota_only: bool,
 }
 
 /// What a client key may do.

@@ -39,6 +39,8 @@ pub struct Resilience {
     pub request_queue: RequestQueue,
     /// How many requests run at once.
     pub concurrency: Concurrency,
+    /// Whether requests for a pool's models wait softly for a slot (flow 2.26).
+    pub quota_share_concurrency_limit: bool,
     /// Exceptions by provider id.
     pub provider_quota_overrides: BTreeMap<String, ProviderQuota>,
 }

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::finding::{Findings, Place, Problem};
 use super::overlay::BEATS_STORED;
+use super::pool::QuotaPools;
 use super::sheet::{Cell, Sheet};
 use super::stored_connection::StoredConnections;
 use super::table::{self, Row};
@@ -23,6 +24,8 @@ pub struct Stored {
     pub settings: BTreeMap<String, Json>,
     /// Connections by id.
     pub connections: StoredConnections,
+    /// Pools of accounts by id.
+    pub pools: QuotaPools,
     /// Connections whose `rateLimitProtection` is set, whoever made them (flow 5.5).
     pub protected: BTreeSet<String>,
 }

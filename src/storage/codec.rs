@@ -4,6 +4,7 @@ use actors::messages::{ConnectionSnapshot, Owner, Snapshot};
 use policy::breaker::BreakerSnapshot;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lockout::{LockKey, LockoutSnapshot};
+use policy::quota::{Counts, SlotKey};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,8 @@ pub enum Record {
     Connection(ConnectionId, ConnectionSnapshot),
     /// Of a lockout.
     Lockout(ConnectionId, LockoutSnapshot),
+    /// Of a while of a key's use.
+    Usage(SlotKey, Counts),
 }
 
 /// Why a record cannot be read.
@@ -49,6 +52,7 @@ pub(super) fn place(owner: &Owner) -> Option<(Tree, String)> {
         Owner::Provider(id) => Some((Tree::Breakers, id.to_string())),
         Owner::Connection(id) => Some((Tree::Connections, id.to_string())),
         Owner::Lockout(connection, key) => Some((Tree::Lockouts, key.id(connection))),
+        Owner::Usage(_) => Some((Tree::Usage, owner.id())),
         Owner::Router | Owner::Store => None,
     }
 }
@@ -59,6 +63,7 @@ pub(super) fn write(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
         Snapshot::Breaker(data) => seal(data),
         Snapshot::Connection(data) => seal(data),
         Snapshot::Lockout(data) => seal(data),
+        Snapshot::Usage(data) => seal(data),
     }
 }
 
@@ -100,8 +105,20 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
             stored.key = lock;
             Ok(Record::Lockout(connection, stored))
         }
-        Tree::Settings | Tree::ProviderConnections | Tree::Tokens | Tree::Meta | Tree::Quarantine => {
-            Err(Unreadable::Key)
-        }
+        Tree::Usage => Ok(Record::Usage(slot(key).ok_or(Unreadable::Key)?, open(value)?)),
+        Tree::Settings
+        | Tree::ProviderConnections
+        | Tree::Pools
+        | Tree::Tokens
+        | Tree::Meta
+        | Tree::Quarantine => Err(Unreadable::Key),
     }
+}
+
+/// `POOL/START/KEY`: a key may be called anything.
+fn slot(text: &str) -> Option<SlotKey> {
+    let mut parts = text.splitn(3, '/');
+    let (pool, start, key) = (parts.next()?, parts.next()?, parts.next()?);
+    let start = start.parse().ok().filter(|_| is_id(pool) && !key.is_empty())?;
+    Some(SlotKey { pool: pool.into(), key: key.into(), start })
 }

@@ -11,7 +11,7 @@ use policy::ids::ConnectionId;
 
 use super::codec::{self, Record, Unreadable};
 use super::tokens::{self, SaveTokens, StoredTokens};
-use super::{kept, kept_connections};
+use super::{kept, kept_connections, kept_pools};
 use crate::settings::Stored;
 
 /// Above this size, and `WASTE` times its live data, the store is rewritten at start.
@@ -33,6 +33,10 @@ pub enum Tree {
     Settings,
     /// Connections that the management API made or changed.
     ProviderConnections,
+    /// Pools that the management API made.
+    Pools,
+    /// What keys have used of pools, by pool, time and key.
+    Usage,
     /// Tokens of OAuth connections by id.
     Tokens,
     /// Hashes of what was made at first start.
@@ -43,12 +47,14 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
         Self::Settings,
         Self::ProviderConnections,
+        Self::Pools,
+        Self::Usage,
         Self::Tokens,
         Self::Meta,
         Self::Quarantine,
@@ -62,6 +68,8 @@ impl Tree {
             Self::Lockouts => "model_lockouts",
             Self::Settings => "settings",
             Self::ProviderConnections => "provider_connections",
+            Self::Pools => "quota_pools",
+            Self::Usage => "quota_consumption",
             Self::Tokens => "oauth_tokens",
             Self::Meta => "meta",
             Self::Quarantine => "quarantine",
@@ -70,7 +78,7 @@ impl Tree {
 
     /// Whether its values are snapshots of owners.
     pub fn holds_snapshots(self) -> bool {
-        matches!(self, Self::Breakers | Self::Connections | Self::Lockouts)
+        matches!(self, Self::Breakers | Self::Connections | Self::Lockouts | Self::Usage)
     }
 }
 
@@ -208,6 +216,7 @@ impl Database {
         self.with(|db| {
             let mut stored = kept::load(db)?;
             stored.connections = kept_connections::load(db)?;
+            stored.pools = kept_pools::load(db)?;
             Ok(stored)
         })
     }
@@ -216,7 +225,8 @@ impl Database {
     pub(super) fn keep(&self, stored: &Stored) -> Result<(), sled::Error> {
         self.with(|db| {
             kept::replace(db, stored)?;
-            kept_connections::replace(db, &stored.connections)
+            kept_connections::replace(db, &stored.connections)?;
+            kept_pools::replace(db, &stored.pools)
         })?;
         self.flush()
     }
@@ -263,6 +273,7 @@ fn load(db: &sled::Db) -> Result<Restored, sled::Error> {
                 Ok(Record::Breaker(id, stored)) => drop(restored.breakers.insert(id, stored)),
                 Ok(Record::Connection(id, stored)) => drop(restored.connections.insert(id, stored)),
                 Ok(Record::Lockout(id, stored)) => restored.lockouts.push((id, stored)),
+                Ok(Record::Usage(slot, counts)) => restored.usage.push((slot, counts)),
                 Err(error) => quarantine(db, tree, &key, &value, &error)?,
             }
         }

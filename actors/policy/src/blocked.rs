@@ -14,6 +14,8 @@ pub enum Blocked {
     OwnLimit(Exclusion, Option<Millis>),
     /// The client's key may use none of the connections.
     KeyNotAllowed,
+    /// The client's key has used its share of every account; the wait, ms, if one is known.
+    QuotaShareExceeded(Option<Millis>),
     /// The breaker of the only provider is open; the wait, ms, if one is known.
     CircuitOpen(Option<Millis>),
     /// Every account of the only target rests, or bars the model; the wait, ms.
@@ -34,7 +36,10 @@ impl Blocked {
     /// The wait that is told, ms.
     pub fn wait_ms(self) -> Option<Millis> {
         match self {
-            Self::CircuitOpen(wait) | Self::AllCoolingDown(wait) | Self::OwnLimit(_, wait) => wait,
+            Self::CircuitOpen(wait)
+            | Self::AllCoolingDown(wait)
+            | Self::OwnLimit(_, wait)
+            | Self::QuotaShareExceeded(wait) => wait,
             Self::ModelCooldown(wait) | Self::SkippedUntil(wait) => Some(wait),
             _ => None,
         }
@@ -55,10 +60,15 @@ pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
     if all(&|target| target.reason == Exclusion::KeyNotAllowed) {
         return Blocked::KeyNotAllowed;
     }
+    let wait = |test: &dyn Fn(&Excluded) -> bool| earliest(excluded, test, now);
+    let share = |target: &Excluded| target.reason == Exclusion::QuotaShareExceeded;
+    // An account that only rests comes back sooner than a share.
+    if excluded.iter().any(share) && !excluded.iter().any(|target| target.reason.is_timer()) {
+        return Blocked::QuotaShareExceeded(wait(&share));
+    }
     if excluded.is_empty() {
         return if combo { Blocked::NoExecutableTargets } else { Blocked::NoUsableConnection };
     }
-    let wait = |test: &dyn Fn(&Excluded) -> bool| earliest(excluded, test, now);
     match combo {
         true if all(&circuit) => Blocked::AllCoolingDown(wait(&circuit)),
         true => wait(&|target| target.transient && !circuit(target))
@@ -131,7 +141,9 @@ mod tests {
         let cap = excluded(Exclusion::ConcurrencyCap, Some(101_000), false);
         let waited = excluded(Exclusion::SemaphoreTimeout, Some(100_500), false);
         let key = excluded(Exclusion::KeyNotAllowed, None, false);
-        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 21] = [
+        let share = excluded(Exclusion::QuotaShareExceeded, Some(101_000), false);
+        let endless = excluded(Exclusion::QuotaShareExceeded, None, false);
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 25] = [
             ("N", true, vec![&open, &later], Blocked::AllCoolingDown(Some(12_400))),
             ("N, held by an operator", true, vec![&isolated], Blocked::AllCoolingDown(None)),
             ("G", true, vec![&open, &lock], Blocked::SkippedUntil(40_000)),
@@ -158,6 +170,10 @@ mod tests {
             ),
             ("gate, then a rest", false, vec![&cap, &lock], Blocked::ModelCooldown(40_000)),
             ("key", false, vec![&key], Blocked::KeyNotAllowed),
+            ("flow 2.15", false, vec![&share, &gone], Blocked::QuotaShareExceeded(Some(1_000))),
+            ("flow 2.15, a combo", true, vec![&endless, &unpaid], Blocked::QuotaShareExceeded(None)),
+            ("share, one rests", false, vec![&share, &lock], Blocked::ModelCooldown(40_000)),
+            ("share, one rests, a combo", true, vec![&share, &lock], Blocked::SkippedUntil(40_000)),
         ];
         for (row, combo, targets, expected) in rows {
             let targets: Vec<Excluded> = targets.into_iter().cloned().collect();

@@ -10,6 +10,7 @@ use crate::account::AccountSettings;
 use crate::attempts::AttemptSettings;
 use crate::cooldown_wait::WaitSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
+use crate::quota::Pools;
 
 /// The wire format a client speaks or a provider understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -125,6 +126,8 @@ pub struct Catalogue {
     pub accounts: AccountSettings,
     /// What a request without a combo may wait for its accounts (decision 15b).
     pub direct_waits: WaitSettings,
+    /// Accounts that client keys share.
+    pub pools: Pools,
 }
 
 /// Whether `text` fits `pattern`, in which `*` stands for any run of characters.

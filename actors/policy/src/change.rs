@@ -82,6 +82,8 @@ pub enum Exclusion {
     FormatNotSupported,
     /// The client's key may not use this connection.
     KeyNotAllowed,
+    /// The client's key has used its share of the connection's pool (flow 2.13).
+    QuotaShareExceeded,
 }
 
 impl Exclusion {
@@ -113,6 +115,7 @@ impl Exclusion {
             Self::ModelNotInCatalog => "model_not_in_catalog",
             Self::FormatNotSupported => "format_not_supported",
             Self::KeyNotAllowed => "key_not_allowed",
+            Self::QuotaShareExceeded => "quota_share_exceeded",
         }
     }
 

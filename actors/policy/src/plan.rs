@@ -6,6 +6,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use crate::breaker::Grant;
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use crate::change::Exclusion;
 use crate::dice::Dice;
+use crate::gate::Patience;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::Latency;
 use crate::strategy::{self, Candidate, Metrics};
@@ -102,6 +104,12 @@ pub struct Plan {
     pub pool_size: usize,
     /// The router wants to hear how each attempt went (a combo's it always does).
     pub timed: bool,
+    /// An account of it is shared: the router wants to hear what answers say of its quota.
+    pub shared: bool,
+    /// The account that was charged for going first (flow 2.20).
+    pub charged: Option<ConnectionId>,
+    /// How it waits for a target that is merely full.
+    pub patience: Patience,
 }
 
 /// Why there is no plan at all.
@@ -111,6 +119,8 @@ pub enum NoPlan {
     BadName,
     /// Nobody knows the name.
     UnknownModel,
+    /// The key may only ask for the models of its pools, and this is none of them (flow 2.6).
+    NotForKey,
     /// Several providers list the bare name; the ways to write it.
     Ambiguous(Vec<String>),
     /// Every target speaks another dialect than the client.
@@ -136,7 +146,7 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
         return Err(NoPlan::BadName);
     }
     if let Some(combo) = find_combo(world.catalogue, ask.model) {
-        return of_combo(ask, combo, world, dice);
+        return of_combo(ask, &combo, world, dice);
     }
     let (provider, model) = find_model(world.catalogue, ask.model)?;
     if !provider.dialects.contains(&ask.dialect) {
@@ -181,7 +191,18 @@ fn empty(
     attempts: AttemptSettings,
     pool_size: usize,
 ) -> Plan {
-    Plan { combo, strategy, attempts, targets: Vec::new(), excluded: Vec::new(), pool_size, timed: false }
+    Plan {
+        combo,
+        strategy,
+        attempts,
+        targets: Vec::new(),
+        excluded: Vec::new(),
+        pool_size,
+        timed: false,
+        shared: false,
+        charged: None,
+        patience: Patience::Queue,
+    }
 }
 
 /// Bytes of the longest name: it becomes a header, an id of a lockout, a key of the store.
@@ -196,9 +217,11 @@ fn is_name(model: &str) -> bool {
         && !model.chars().any(char::is_control)
 }
 
-/// Routing 2.1: the exact name, then `combo/<name>`.
-fn find_combo<'a>(catalogue: &'a Catalogue, model: &str) -> Option<&'a Combo> {
-    catalogue.combos.get(model).or_else(|| catalogue.combos.get(model.strip_prefix("combo/")?))
+/// Routing 2.1: the exact name, then `combo/<name>`; then the models of pools (flow 2.4).
+fn find_combo<'a>(catalogue: &'a Catalogue, model: &str) -> Option<Cow<'a, Combo>> {
+    let typed = catalogue.combos.get(model);
+    let typed = typed.or_else(|| catalogue.combos.get(model.strip_prefix("combo/")?));
+    typed.map(Cow::Borrowed).or_else(|| catalogue.pools.combo(model, catalogue).map(Cow::Owned))
 }
 
 /// Routing 12.1 and contract 8: `provider/model`, or a bare id that one provider lists.

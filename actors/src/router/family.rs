@@ -11,6 +11,7 @@ use actix::{AsyncContext, Context, Handler, Message};
 use policy::breaker::BreakerSnapshot;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lockout::{LockKey, LockOrder, Lockout as Rule, LockoutSnapshot};
+use policy::quota::{Counts, SlotKey};
 use policy::time::Millis;
 
 use super::Router;
@@ -38,6 +39,8 @@ pub struct Restored {
     pub connections: HashMap<ConnectionId, ConnectionSnapshot>,
     /// Lockouts.
     pub lockouts: Vec<(ConnectionId, LockoutSnapshot)>,
+    /// What keys have used of pools.
+    pub usage: Vec<(SlotKey, Counts)>,
 }
 
 /// A model failed on a connection in a way that locks it.
@@ -224,7 +227,7 @@ impl Handler<Restart> for Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).iter().for_each(|shared| shared.mailbox.post(leave));
             }
-            Owner::Router | Owner::Store => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) => {}
         }
     }
 }
@@ -260,6 +263,7 @@ impl Handler<Apply> for Router {
             let settings = numbers.map(|numbers| lockout::Configure(numbers.lockout.clone()));
             settings.into_iter().for_each(|settings| shared.mailbox.post(settings));
         }
+        self.sharing.retain(&blueprint.catalogue.pools, &self.seed.links.store);
         self.spawn_missing();
         self.fold(ctx);
     }

@@ -1,4 +1,4 @@
-//! Picking: one pure call on board, memory, `now` and dice.
+//! Picking: one pure call on board, memory, `now` and dice; then the shares of keys (flow 2).
 
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use policy::plan::{Ask, NoPlan, Plan, World, plan};
 
 use super::Router;
 use super::memory::{Remembered, Seeded};
+use super::share::{Lease, News};
 
 /// Asks for the targets of one request.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<Plan, NoPlan>")]
+#[rtype(result = "Result<Picked, NoPlan>")]
 pub struct Pick {
     /// The model as the client wrote it.
     pub model: Arc<str>,
@@ -21,6 +22,19 @@ pub struct Pick {
     pub dialect: Dialect,
     /// The connections its key may use; `None`: all.
     pub allowed: Option<Arc<[ConnectionId]>>,
+    /// The name of its key.
+    pub key: Option<Arc<str>>,
+    /// The key may only ask for the models of its pools.
+    pub limited: bool,
+}
+
+/// The answer to a pick.
+#[derive(Debug)]
+pub struct Picked {
+    /// Who may be asked.
+    pub plan: Plan,
+    /// Counts on the first target until its owner has answered.
+    pub lease: Option<Lease>,
 }
 
 /// Asks what would be picked now; nothing counts as used.
@@ -29,27 +43,36 @@ pub struct Pick {
 pub struct Look(pub Pick);
 
 impl Router {
-    fn plan(&mut self, pick: &Pick) -> Result<Plan, NoPlan> {
+    /// The plan, with the accounts that go last as far as the key's share is concerned.
+    fn plan(&mut self, pick: &Pick) -> Result<(Plan, Vec<ConnectionId>), NoPlan> {
         let blueprint = self.seed.blueprint.load();
+        let pools = &blueprint.catalogue.pools;
+        if pick.limited && !pick.key.as_ref().is_some_and(|key| pools.admits(key, &pick.model)) {
+            // Without a name no key has a pool: it fails closed (flow 2.6).
+            return Err(NoPlan::NotForKey);
+        }
         let now = self.seed.links.clock.now();
         let memory = Remembered { memory: &self.memory, directory: &self.seed.directory };
         let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
         let ask = Ask { model: &pick.model, dialect: pick.dialect, allowed: pick.allowed.as_deref() };
-        plan(&ask, world, &mut Seeded(&mut self.dice))
+        let mut plan = plan(&ask, world, &mut Seeded(&mut self.dice))?;
+        let last = self.hold_back(&mut plan, pick.key.as_ref(), pools, now);
+        Ok((plan, last))
     }
 }
 
 impl Handler<Pick> for Router {
-    type Result = Result<Plan, NoPlan>;
+    type Result = Result<Picked, NoPlan>;
 
     fn handle(&mut self, pick: Pick, _: &mut Self::Context) -> Self::Result {
-        let plan = self.plan(&pick)?;
+        let (mut plan, last) = self.plan(&pick)?;
+        let lease = self.take_turns(&mut plan, &last);
         let counts_use = self.seed.blueprint.load().catalogue.accounts.counts_use();
         // The pick counts its own use, so that a burst is spread before anybody has answered.
         if let Some(first) = plan.targets.first().filter(|_| counts_use) {
             self.memory.used(&first.provider, &first.connection, self.seed.links.clock.now());
         }
-        Ok(plan)
+        Ok(Picked { plan, lease })
     }
 }
 
@@ -57,7 +80,7 @@ impl Handler<Look> for Router {
     type Result = Result<Plan, NoPlan>;
 
     fn handle(&mut self, Look(pick): Look, _: &mut Self::Context) -> Self::Result {
-        self.plan(&pick)
+        self.plan(&pick).map(|(plan, _)| plan)
     }
 }
 
@@ -77,13 +100,18 @@ pub struct Served {
     pub first_byte_ms: Option<u32>,
     /// It speaks against the connection (core 4.7).
     pub failed: bool,
+    /// What it tells of an account that is shared.
+    pub news: News,
 }
 
 impl Handler<Served> for Router {
     type Result = ();
 
     fn handle(&mut self, served: Served, _: &mut Self::Context) {
-        let Served { combo, provider, connection, model, first_byte_ms, failed } = served;
+        let Served { combo, provider, connection, model, first_byte_ms, failed, news } = served;
+        if first_byte_ms.is_some() {
+            self.shared(combo.as_ref(), &connection, &news);
+        }
         if self.seed.blueprint.load().catalogue.accounts.records_latency() {
             let sample = Sample { at: self.seed.links.clock.now(), first_byte_ms, failed };
             self.memory.latencies.record(&connection, &model, sample);

@@ -85,6 +85,7 @@ impl Router {
             Owner::Connection(id) => {
                 self.board.connections.remove(id);
                 self.memory.forget(id);
+                self.sharing.forget(id);
             }
             Owner::Lockout(connection, key) => {
                 if let Some(locks) = self.board.lockouts.get_mut(connection) {
@@ -94,7 +95,7 @@ impl Router {
                     }
                 }
             }
-            Owner::Router | Owner::Store => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) => {}
         }
     }
 }

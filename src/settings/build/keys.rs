@@ -24,7 +24,8 @@ pub(super) fn read(context: &mut Context<'_>) -> Vec<Key> {
             continue;
         };
         check_unique(context, sheet, &name, &secret, &keys);
-        keys.push(Key { name, key: secret, scopes, allowed_connections });
+        let quota_only = sheet.flag("keys[].quota_only");
+        keys.push(Key { name, key: secret, scopes, allowed_connections, quota_only });
     }
     keys
 }

@@ -34,6 +34,7 @@ pub(super) fn read(root: &Sheet) -> Resilience {
         rotation: rotation(root),
         request_queue: request_queue(root),
         concurrency: concurrency(root),
+        quota_share_concurrency_limit: root.flag("resilience.quota_share_concurrency_limit.enabled"),
         provider_quota_overrides: root
             .named
             .get(OVERRIDES)

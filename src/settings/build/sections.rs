@@ -13,7 +13,7 @@ use crate::settings::services::{
 };
 use crate::settings::sheet::Sheet;
 use crate::settings::value::Value;
-use crate::settings::{Combo, Connection, Key, Provider, Secret, Settings};
+use crate::settings::{Combo, Connection, Key, Provider, QuotaPools, Secret, Settings};
 
 /// Exceptions by provider.
 pub(super) const OVERRIDES: &str = "resilience.provider_quota_overrides.*";
@@ -40,6 +40,7 @@ impl Sections {
             connections: Vec::new(),
             combos: Vec::new(),
             keys: Vec::new(),
+            pools: QuotaPools::new(),
             protected: BTreeSet::new(),
         })
     }

@@ -97,4 +97,5 @@ pub(super) const ROWS: &[Row] = &[
     row("keys[].key", Kind::Secret, REQUIRED, "", "env:NAME, file:PATH or the key"),
     row("keys[].scopes", Kind::List(Items::Of(SCOPES)), "inference", "", "inference | manage"),
     row("keys[].allowed_connections", Kind::List(Items::Ids), "", "", "the only connections it may use; empty: all"),
+    row("keys[].quota_only", FLAG, "false", "", "it may only ask for the models of its quota pools"),
 ];

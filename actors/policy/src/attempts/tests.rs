@@ -36,6 +36,9 @@ fn plan(combo: bool, targets: &[&str]) -> Plan {
         excluded: Vec::new(),
         pool_size: step + 1,
         timed: combo,
+        shared: false,
+        charged: None,
+        patience: crate::gate::Patience::Queue,
     }
 }
 

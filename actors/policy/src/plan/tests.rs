@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{Ask, Memory, NoPlan, Plan, World, plan};
-use crate::account::{AccountSettings, Usage};
+use crate::account::Usage;
 use crate::attempts::AttemptSettings;
 use crate::board::{Board, ConnectionView};
 use crate::breaker::{Breaker, BreakerSettings};
@@ -92,7 +92,6 @@ fn catalogue() -> Catalogue {
     Catalogue {
         providers: providers.into_iter().map(|entry| (entry.id.clone(), entry)).collect(),
         combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
-        accounts: AccountSettings::default(),
         ..Catalogue::default()
     }
 }
@@ -346,8 +345,7 @@ fn shares(steps: usize, accounts: usize) -> Vec<usize> {
     let catalogue = Catalogue {
         providers: ids.iter().map(entry).map(|entry| (entry.id.clone(), entry)).collect(),
         combos: [(all.name.clone(), all)].into(),
-        accounts: AccountSettings::default(),
-        direct_waits: Default::default(),
+        ..Catalogue::default()
     };
     let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None };
     let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };

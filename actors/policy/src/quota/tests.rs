@@ -1,5 +1,6 @@
 //! The worked examples E17-E41 of flow 8.2, row by row; E31-E34 are the gate's.
 
+mod books;
 mod select;
 mod share;
 

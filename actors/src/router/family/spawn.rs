@@ -78,7 +78,7 @@ impl Router {
                 Owner::Connection(id) => {
                     blueprint.connections.contains_key(id) || directory.connection(id).is_some()
                 }
-                Owner::Lockout(..) | Owner::Router | Owner::Store => true,
+                Owner::Lockout(..) | Owner::Router | Owner::Store | Owner::Usage(_) => true,
             };
             if !known {
                 store.save(owner.clone(), None);
@@ -123,7 +123,7 @@ impl Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).is_some_and(|shared| end(&shared.mailbox, life))
             }
-            Owner::Router | Owner::Store => false,
+            Owner::Router | Owner::Store | Owner::Usage(_) => false,
         }
     }
 
@@ -272,7 +272,7 @@ impl Router {
                     None => self.remove(owner),
                 }
             }
-            Owner::Router | Owner::Store => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) => {}
         }
     }
 
@@ -289,7 +289,7 @@ impl Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).iter().for_each(|shared| count(&shared.restarts));
             }
-            Owner::Router | Owner::Store => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) => {}
         }
     }
 
@@ -315,7 +315,7 @@ impl Router {
                     shared.lockouts.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Owner::Router | Owner::Store => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) => {}
         }
     }
 }

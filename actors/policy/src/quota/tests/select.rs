@@ -132,3 +132,11 @@ fn flow_2_20_the_oldest_of_200_combos_makes_room() {
     assert_eq!(table.credits.len(), 200);
     assert_eq!((table.credits.of("c0", &a), table.credits.of("c1", &a)), (0.0, -0.5));
 }
+
+#[test]
+fn flow_2_20_an_account_that_is_kept_busy_is_not_owed_for_ever() {
+    let mut table = Table::new(&[3.0, 1.0]);
+    assert_eq!(table.winners(100, false), "AB".repeat(50));
+    let owed = table.entrants.iter().map(|entrant| table.credits.of("c", &entrant.connection));
+    assert_eq!(owed.collect::<Vec<_>>(), [7.75, -8.0]);
+}

@@ -100,6 +100,10 @@ impl Connection {
 
     fn slot(&mut self, (ticket, trial, places): (Ticket, Trial, [Place; 2]), now: Millis) -> Slot {
         self.shared.in_flight.fetch_add(1, Ordering::SeqCst);
+        if self.shared.gate().is_without_slot(ticket) {
+            // It waited too long, or found the line full (flow 2.27).
+            tracing::warn!(connection = %self.shared.id, "no slot is free; the request goes on without one");
+        }
         if trial.lone {
             self.note("ready", "ready", "trial", now);
         }
@@ -143,9 +147,6 @@ impl Connection {
         debug_assert_eq!(admitted.len(), passed.len(), "who goes in has passed the door");
         for pass in passed {
             let ticket = pass.0;
-            if shared.gate().is_without_slot(ticket) {
-                tracing::warn!(connection = %shared.id, "no slot came free in time; the request goes on without one");
-            }
             let slot = self.slot(pass, now);
             if let Some(tell) = self.waiting.remove(&ticket) {
                 // Whoever has gone meanwhile: the slot comes back and says so.

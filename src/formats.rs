@@ -4,3 +4,4 @@
 pub mod body;
 pub mod error;
 pub mod redact;
+pub mod usage;

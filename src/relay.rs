@@ -10,6 +10,7 @@ mod closing;
 mod commit;
 mod fault;
 mod judging;
+mod meter;
 mod queue;
 mod send;
 mod sets;

@@ -297,12 +297,17 @@ impl<'a> Run<'a> {
     }
 
     fn reply(&self, head: Head, committed: Committed, permit: Permit, target: &Planned) -> Reply {
+        let mut meter = self.meter(Chosen::of(target));
+        if let Some(meter) = &mut meter {
+            meter.see(&committed.first);
+        }
         let body = match committed.rest {
             Some(rest) => {
                 let way = Way {
                     frames: head.streamed.then(|| self.inquiry.route.dialect()),
                     direct: !self.story.combo,
                     cutoff: self.worker.tower.cutoff.clone(),
+                    meter,
                 };
                 ReplyBody::Flowing(Box::new(Relayed::new(committed.first, rest, permit, way)))
             }

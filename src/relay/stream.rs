@@ -18,6 +18,7 @@ use policy::verdict::{Case, End, Signal, judge};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
+use super::meter::Meter;
 use crate::formats::error::{ErrorFacts, frame};
 use crate::upstream::AnswerBody;
 
@@ -42,6 +43,8 @@ pub(super) struct Way {
     pub(super) direct: bool,
     /// Woken when everything must end.
     pub(super) cutoff: Arc<Notify>,
+    /// Counts what passes; it has seen the first part.
+    pub(super) meter: Option<Meter>,
 }
 
 /// A committed answer.
@@ -54,6 +57,7 @@ pub struct Relayed {
     direct: bool,
     cutoff: Pin<Box<OwnedNotified>>,
     stage: Stage,
+    meter: Option<Meter>,
 }
 
 impl Relayed {
@@ -69,6 +73,7 @@ impl Relayed {
             direct: way.direct,
             cutoff: Box::pin(way.cutoff.notified_owned()),
             stage: Stage::Flowing,
+            meter: way.meter,
         }
     }
 
@@ -127,11 +132,17 @@ impl Stream for Relayed {
                     Poll::Ready(()) => body.shut_down(),
                     Poll::Pending => Poll::Pending,
                 },
-                Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Some(Ok(bytes))),
+                Poll::Ready(Some(Ok(bytes))) => {
+                    if let Some(meter) = &mut body.meter {
+                        meter.see(&bytes);
+                    }
+                    Poll::Ready(Some(Ok(bytes)))
+                }
                 Poll::Ready(Some(Err(_))) => body.cut(),
                 Poll::Ready(None) => {
                     body.stage = Stage::Over;
                     body.permit = None;
+                    body.meter = None;
                     Poll::Ready(None)
                 }
             },

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::process;
 use crate::stage::{LIMITED, PLAIN, SHARED, Stage};
-use crate::support::Answer;
+use crate::support::{Answer, eventually};
 
 fn halves(policy: &str) -> Value {
     json!([
@@ -86,4 +86,32 @@ fn e41_a_limit_of_nothing_blocks_every_key_of_the_pool_and_nobody_else() {
     );
     assert_eq!(stage.ask(LIMITED, SHARED).code(), "QUOTA_SHARE_EXCEEDED");
     assert_eq!(stage.ask(PLAIN, SHARED).status, 200);
+}
+
+const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":600000,"completion_tokens":40000}}"#;
+
+#[test]
+fn flow_2_10_tokens_and_dollars_are_those_that_answers_tell() {
+    // 600000 at 1 USD and 40000 at 10 USD a million: a dollar, and 640000 tokens.
+    let stream = Answer::stream().chunk(format!("data: {USAGE}\n\n")).chunk("data: [DONE]\n\n").last_chunk();
+    let rows = [
+        ("usd", 2.0, Answer::json(200, USAGE)),
+        ("tokens", 1_280_000.0, Answer::json(200, USAGE)),
+        ("usd-stream", 2.0, stream.clone()),
+        ("tokens-stream", 1_280_000.0, stream),
+    ];
+    for (row, most, answer) in rows {
+        let stage = Stage::new(row, 0, "");
+        stage.pool(&["p-1"], halves("hard"), limit(row.trim_end_matches("-stream"), most));
+        stage.vendor.answers(answer);
+        assert_eq!(stage.ask(PLAIN, SHARED).status, 200, "{row}");
+        eventually("the share is used up", || stage.ask(PLAIN, SHARED).code() == "QUOTA_SHARE_EXCEEDED");
+        // The count comes after the answer, so a second one may have been let through.
+        let before = stage.vendor.asked();
+        assert!(before <= 2, "{row}: {before}");
+    }
+    let stage = Stage::new("usd-more", 0, "");
+    stage.pool(&["p-1"], halves("hard"), limit("usd", 2.01));
+    stage.vendor.answers(Answer::json(200, USAGE));
+    assert_eq!([stage.ask(PLAIN, SHARED).status, stage.ask(PLAIN, SHARED).status], [200, 200]);
 }

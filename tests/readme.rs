@@ -1,6 +1,8 @@
 //! README's tables are compared with the code they describe: a table that drifts fails
 //! here, with the text that would be right; `REWRITE_README=1 cargo test --test readme` puts it there.
 
+use std::sync::Mutex;
+
 use policy::account;
 use policy::strategy::STRATEGIES;
 use policy::verdict;
@@ -15,11 +17,15 @@ fn block(name: &str) -> String {
     body.split_once("<!-- end -->").expect("the block is closed").0.to_owned()
 }
 
+/// Tests run side by side, and each that rewrites reads the file first.
+static WRITES: Mutex<()> = Mutex::new(());
+
 /// Compares a block with what it should be. With `REWRITE_README` set it is put right instead.
 #[track_caller]
 fn assert_block(name: &str, wanted: &str) {
     let found = block(name);
     if found != wanted && std::env::var_os("REWRITE_README").is_some() {
+        let _turn = WRITES.lock().expect("no test panics while it writes");
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
         let readme = std::fs::read_to_string(&path).expect("README can be read");
         std::fs::write(&path, readme.replacen(&found, wanted, 1)).expect("README can be written");

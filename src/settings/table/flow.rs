@@ -24,4 +24,6 @@ pub(super) const ROWS: &[Row] = &[
     row("resilience.concurrency.global_max", CAP, "0", "requests", "requests at once in the whole process; 0 = no cap"),
     row("resilience.concurrency.queue_size", CAP, "20", "requests", "requests that may wait for a place on one connection or one of its models; 0 = no limit"),
     row("resilience.concurrency.timeout_ms", Kind::Millis(0, DAY), "30000", "ms", "how long they may wait for it; 0 = not at all"),
+    // [resilience.quota_share_concurrency_limit]
+    row("resilience.quota_share_concurrency_limit.enabled", FLAG, "true", "", "requests for a pool's model wait for a slot of a full account and then go on without one; false: they are refused like others"),
 ];

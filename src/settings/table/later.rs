@@ -9,8 +9,7 @@ use crate::settings::kind::{Data, Kind};
 
 #[rustfmt::skip] // one row, one line
 pub(super) const ROWS: &[Row] = &[
-    // [resilience.quota_share_concurrency_limit], [resilience.credential_health_check]
-    row("resilience.quota_share_concurrency_limit.enabled", FLAG, "true", "", "requests for a quota pool wait for a slot of an account that has a cap, 30 s at most, and then go on without one; false: they wait and are refused as others"),
+    // [resilience.credential_health_check]
     row("resilience.credential_health_check.interval_minutes", Kind::Whole(0, 1_440), "60", "min", "how often credentials are tested; 0 = off").idle(),
     // [resilience.quota_preflight]
     row("resilience.quota_preflight.enabled", FLAG, "false", "", "accounts that are nearly out of quota are left out").env("QUOTA_PREFLIGHT_CUTOFF_ENABLED").idle(),

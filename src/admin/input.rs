@@ -36,3 +36,16 @@ pub(super) fn flag(fields: &Map<String, Value>, name: &str) -> Result<bool, Refu
         Some(_) => Err(Refusal::invalid(name, "must be true or false")),
     }
 }
+
+/// A body with at least one field.
+pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) if !fields.is_empty() => Ok(fields),
+        Ok(_) => Err(Refusal::invalid("body", "must be a JSON object with at least one field")),
+        // The parser's own words may quote what it read.
+        Err(error) => {
+            let place = format!("is not JSON (line {}, column {})", error.line(), error.column());
+            Err(Refusal::invalid("body", place))
+        }
+    }
+}

@@ -14,8 +14,9 @@ use serde_json::{Map, Value, json};
 
 use self::edit::{Edit, Mode};
 use super::errors::Refusal;
+use super::input::object;
 use super::{Admin, access};
-use crate::settings::{Detail, Stored, idle_fields};
+use crate::settings::{Stored, idle_fields};
 
 /// `?provider=`: only its connections.
 #[derive(Deserialize)]
@@ -168,22 +169,6 @@ async fn shown(admin: &Admin, id: &str) -> Result<Value, Refusal> {
 
 fn unknown(id: &str) -> Refusal {
     Refusal::NotFound("connection".into(), id.into())
-}
-
-/// A body with at least one field.
-fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) if !fields.is_empty() => Ok(fields),
-        Ok(_) => Err(wrong("body", "must be a JSON object with at least one field")),
-        // The parser's own words may quote what it read.
-        Err(error) => {
-            Err(wrong("body", format!("is not JSON (line {}, column {})", error.line(), error.column())))
-        }
-    }
-}
-
-fn wrong(field: &str, message: impl Into<String>) -> Refusal {
-    Refusal::of(vec![Detail::new(field, message)])
 }
 
 /// The current time, as it is stored.

@@ -6,10 +6,11 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value, json};
 
 use super::errors::Refusal;
+use super::input::object;
 use super::{Admin, access};
 use crate::app::offered_models;
 use crate::http::errors::rfc3339;
-use crate::settings::{Detail, QuotaPool, Settings, Stored, is_id, read_pool};
+use crate::settings::{QuotaPool, Settings, Stored, is_id, read_pool};
 
 /// All of them, by id.
 pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
@@ -41,7 +42,9 @@ pub(super) async fn create(
     let given = match body.remove("id") {
         None | Some(Value::Null) => None,
         Some(Value::String(id)) if is_id(&id) => Some(id),
-        Some(_) => return Err(wrong("id", "is no id, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -")),
+        Some(_) => {
+            return Err(Refusal::invalid("id", "is no id, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -"));
+        }
     };
     let (live, now) = (admin.live.clone(), admin.owners.clock.now());
     let id = admin.live.change(move |stored: &mut Stored| {
@@ -194,19 +197,4 @@ fn free_id(pool: &QuotaPool, stored: &Stored) -> String {
 
 fn unknown(id: &str) -> Refusal {
     Refusal::NotFound("quota pool".into(), id.into())
-}
-
-fn wrong(field: &str, message: impl Into<String>) -> Refusal {
-    Refusal::of(vec![Detail::new(field, message)])
-}
-
-/// A body with at least one field.
-fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
-    match serde_json::from_slice(body) {
-        Ok(Value::Object(fields)) if !fields.is_empty() => Ok(fields),
-        Ok(_) => Err(wrong("body", "must be a JSON object with at least one field")),
-        Err(error) => {
-            Err(wrong("body", format!("is not JSON (line {}, column {})", error.line(), error.column())))
-        }
-    }
 }

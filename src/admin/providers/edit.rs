@@ -7,8 +7,8 @@ use policy::time::Millis;
 use serde_json::{Map, Value};
 
 use super::secrets::Changes;
+use super::unknown;
 use super::view::{READ_ONLY, auth_name};
-use super::{unknown, wrong};
 use crate::admin::errors::Refusal;
 use crate::app::Live;
 use crate::settings::{
@@ -131,7 +131,7 @@ impl Edit {
         }
         let mut parts = Parts::of(body);
         if parts.id.as_deref().is_some_and(|given| given != id) {
-            return Err(wrong("id", "cannot change; delete this connection and make another one"));
+            return Err(Refusal::invalid("id", "cannot change; delete this connection and make another one"));
         }
         parts.check_auth_type(settings, current.provider.as_str());
         let existing = stored.connections.get(id);

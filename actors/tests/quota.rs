@@ -11,6 +11,7 @@ use actors::router::pick::{Picked, Served};
 use actors::router::share::{Gauged, News, Used};
 use actors::testing::{START, World, blueprint, paused};
 use policy::change::Exclusion;
+use policy::gate::Patience;
 use policy::plan::NoPlan;
 use policy::quota::{
     Allocation, Counts, DimensionLimit, Pool, Pools, Rule, SLOT_MS, SlotKey, Unit, UsageWindow, Utilisation,
@@ -254,6 +255,19 @@ fn what_was_used_is_known_after_a_restart_and_what_is_of_no_use_leaves_the_store
         assert_eq!(usage(&world), gone, "the pool is gone");
         let gone = world.pick_as(MODEL, Some("k1")).await;
         assert!(matches!(gone, Err(NoPlan::UnknownModel)), "{gone:?}");
+    });
+}
+
+#[test]
+fn flow_2_26_only_a_pools_model_waits_softly_and_only_while_that_is_switched_on() {
+    paused(async {
+        let mut blueprint = shared("a: a1*1", None, Rule::Hard);
+        let world = World::start(blueprint.clone()).await;
+        let patience = [world.pick(MODEL).await.patience, world.pick("a/m").await.patience];
+        assert_eq!(patience, [Patience::Soft { wait_ms: 30_000, queue: Some(20) }, Patience::Queue]);
+        Arc::make_mut(&mut blueprint.catalogue).pools.serialise = false;
+        world.owners.router.mailbox.ask(Apply(Arc::new(blueprint))).await.unwrap();
+        assert_eq!(world.pick(MODEL).await.patience, Patience::Queue);
     });
 }
 

@@ -73,7 +73,7 @@ pub(super) async fn replace(
     body: web::Bytes,
 ) -> Result<HttpResponse, Refusal> {
     access::require(&request)?;
-    update(&admin, id.into_inner(), object(&body)?, |_, body| body).await
+    update(&admin, id.into_inner(), object(&body)?, Mode::Replace).await
 }
 
 /// Changes the fields that are named; null clears one.
@@ -84,25 +84,33 @@ pub(super) async fn patch(
     body: web::Bytes,
 ) -> Result<HttpResponse, Refusal> {
     access::require(&request)?;
-    update(&admin, id.into_inner(), object(&body)?, |mut whole, body| {
-        whole.extend(body);
-        whole
-    })
-    .await
+    update(&admin, id.into_inner(), object(&body)?, Mode::Patch).await
+}
+
+/// Whether a body is the whole pool or a change of it.
+#[derive(Clone, Copy)]
+enum Mode {
+    Replace,
+    Patch,
 }
 
 async fn update(
     admin: &Admin,
     id: String,
     mut body: Map<String, Value>,
-    lay: fn(Map<String, Value>, Map<String, Value>) -> Map<String, Value>,
+    mode: Mode,
 ) -> Result<HttpResponse, Refusal> {
     // What a GET showed can be sent back: what only describes the pool is not read.
     READ_ONLY.iter().for_each(|field| drop(body.remove(*field)));
     let (live, of, now) = (admin.live.clone(), id.clone(), admin.owners.clock.now());
     let changed = admin.live.change(move |stored: &mut Stored| {
         let old = stored.pools.get(&of).ok_or_else(|| unknown(&of))?;
-        let mut pool = read_pool(&lay(fields(old), body), &live.current().settings).map_err(Refusal::of)?;
+        let mut whole = match mode {
+            Mode::Replace => Map::new(),
+            Mode::Patch => fields(old),
+        };
+        whole.extend(body);
+        let mut pool = read_pool(&whole, &live.current().settings).map_err(Refusal::of)?;
         (pool.created_at, pool.updated_at) = (old.created_at, now);
         stored.pools.insert(of, pool);
         Ok::<(), Refusal>(())

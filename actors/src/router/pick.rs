@@ -112,10 +112,13 @@ impl Handler<Served> for Router {
         if first_byte_ms.is_some() {
             self.shared(combo.as_ref(), &connection, &news);
         }
-        if self.seed.blueprint.load().catalogue.accounts.records_latency() {
+        let blueprint = self.seed.blueprint.load();
+        if blueprint.catalogue.accounts.records_latency() {
             let sample = Sample { at: self.seed.links.clock.now(), first_byte_ms, failed };
             self.memory.latencies.record(&connection, &model, sample);
         }
+        // Clients choose the models of pools: a record for each name would grow without end.
+        let combo = combo.filter(|combo| blueprint.catalogue.combos.contains_key(combo));
         if let Some(combo) = combo {
             self.memory.served(combo, (provider, model), first_byte_ms);
         }

@@ -115,6 +115,24 @@ fn each_local_condition_has_its_status_code_and_wait() {
             "invalid_request_error",
             None,
         ),
+        (
+            "flow 2.6",
+            false,
+            Trouble::NoPlan(NoPlan::NotForKey),
+            403,
+            "permission_denied",
+            "permission_error",
+            None,
+        ),
+        (
+            "flow 2.15",
+            true,
+            blocked(Blocked::QuotaShareExceeded(Some(2_500))),
+            429,
+            "QUOTA_SHARE_EXCEEDED",
+            "rate_limit_error",
+            Some("3"),
+        ),
     ];
     for (row, combo, trouble, status, code, kind, wait) in rows {
         let (got, got_wait, body) = answer(trouble, combo);

@@ -309,6 +309,9 @@ impl Handler<Settle> for Connection {
         self.mark(&settle.verdict, now);
         self.tell_provider(&settle);
         self.tell_lockouts(&settle);
+        if settle.verdict == Verdict::Success && (settle.trial.lone || !self.waiting.is_empty()) {
+            self.shared.gate().succeeded();
+        }
         self.rest_line(now);
         self.look_at_line(ctx);
     }

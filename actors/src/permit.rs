@@ -76,12 +76,13 @@ impl Owners {
     }
 
     /// Joins the line of a target, and awaits the slot or the end of the owner's patience. Dropped
-    /// meanwhile, the place in line is given up. An owner that dies is asked once more.
-    pub async fn queue(&self, target: &Planned, patience: Patience) -> Result<Permit, Refusal> {
+    /// meanwhile, the place in line is given up. An owner that dies is asked once more. `behind`: it
+    /// also waits behind the lone trial of a connection that has come back.
+    pub async fn queue(&self, target: &Planned, patience: Patience, behind: bool) -> Result<Permit, Refusal> {
         let gone = Refusal { why: Exclusion::Unavailable, retry_at: None };
         let provider = self.directory.provider(&target.provider).ok_or(gone)?;
         let connection = self.directory.connection(&target.connection).ok_or(gone)?;
-        let acquire = Acquire { model: target.model.clone(), others: false, patience };
+        let acquire = Acquire { model: target.model.clone(), others: behind, patience };
         for _ in 0..2 {
             let slot = match connection.mailbox.ask(acquire.clone()).await.map_err(refusal)?? {
                 Admitted::In(slot) => slot,

@@ -32,7 +32,7 @@ type Turn = JoinHandle<Result<Permit, Refusal>>;
 async fn queue(world: &World, target: &Planned) -> Turn {
     let (owners, target) = (world.owners.clone(), target.clone());
     let id = target.connection.clone();
-    let turn = actix::spawn(async move { owners.queue(&target, Patience::Queue).await });
+    let turn = actix::spawn(async move { owners.queue(&target, Patience::Queue, true).await });
     tokio::task::yield_now().await;
     settle(world, id.as_str()).await;
     turn
@@ -103,7 +103,7 @@ fn twenty_thousand_cancels_give_every_slot_back() {
         let mut held: Vec<Permit> = Vec::new();
         for _ in 0..20_000 {
             let (owners, target) = (world.owners.clone(), target.clone());
-            turns.push(actix::spawn(async move { owners.queue(&target, Patience::Queue).await }));
+            turns.push(actix::spawn(async move { owners.queue(&target, Patience::Queue, true).await }));
             if dice.bool() {
                 tokio::task::yield_now().await;
             }
@@ -199,6 +199,64 @@ fn those_in_line_wait_out_a_rest_and_then_for_the_trial() {
     });
 }
 
+/// FC-108: each success lets one more of the line be in at the same time.
+#[test]
+fn a_line_follows_the_trial_one_by_one() {
+    paused(async {
+        let world = World::start(blueprint("a: a1*1")).await;
+        let target = target(&world, "a/m").await;
+        let first = world.owners.acquire(&target, false).await.unwrap();
+        let mut line = Vec::new();
+        for _ in 0..8 {
+            line.push(queue(&world, &target).await);
+        }
+        // The cap goes, so that only the order after the rest holds anybody.
+        let mut plan = blueprint("a: a1");
+        plan.connections.values_mut().for_each(|numbers| numbers.gate.queue_size = 0);
+        fails(&world, first, End::Status(429)).await;
+        world.owners.router.mailbox.post(Apply(Arc::new(plan)));
+        ms(3_000).await;
+        let mut inside = Vec::new();
+        for together in [1, 2, 4, 8] {
+            settle(&world, "a1").await;
+            assert_eq!(world.connection("a1").in_flight(), together.min(line.len() as u32));
+            for turn in line.drain(..(together as usize).min(line.len())) {
+                inside.push(permit(turn).await);
+            }
+            for mut permit in inside.drain(..) {
+                permit.settle(policy::verdict::Verdict::Success, true, true);
+            }
+        }
+        settle(&world, "a1").await;
+        assert_eq!((waiting(&world, "a1"), world.connection("a1").in_flight()), (0, 0));
+        let mut fresh = Vec::new();
+        for _ in 0..20 {
+            fresh.push(world.owners.acquire(&target, false).await.expect("without a line nobody follows"));
+        }
+    });
+}
+
+/// Decision 3a: a request that has nowhere else to go is let in beside the trial, unless it asks to
+/// stand behind it.
+#[test]
+fn only_who_asks_for_it_stands_behind_the_trial() {
+    paused(async {
+        let world = World::start(blueprint("a: a1")).await;
+        let target = target(&world, "a/m").await;
+        fails(&world, world.owners.acquire(&target, false).await.unwrap(), End::Status(429)).await;
+        ms(3_000).await;
+        let mut trial = world.owners.acquire(&target, true).await.unwrap();
+        let recovering = world.owners.acquire(&target, true).await.err().unwrap();
+        assert_eq!(recovering.why, Exclusion::Recovering);
+        let beside = world.owners.queue(&target, Patience::Queue, false).await.unwrap();
+        let behind = queue(&world, &target).await;
+        assert!(!behind.is_finished());
+        trial.settle(policy::verdict::Verdict::Success, true, true);
+        drop((trial, beside));
+        drop(permit(behind).await);
+    });
+}
+
 /// A rest longer than the patience of those in line is told at once (flow 4.26).
 #[test]
 fn a_rest_that_outlasts_the_patience_is_told_at_once() {
@@ -278,7 +336,7 @@ fn the_global_cap_is_never_passed_and_never_idle_while_somebody_waits() {
             all.push(actix::spawn(async move {
                 let permit = loop {
                     // A full line sends away; it is asked again, as a client would.
-                    match owners.queue(&target, Patience::Queue).await {
+                    match owners.queue(&target, Patience::Queue, true).await {
                         Ok(permit) => break permit,
                         Err(refusal) => assert_eq!(refusal.why, Exclusion::SemaphoreQueueFull),
                     }

@@ -43,7 +43,10 @@ pub(super) async fn create(
         None | Some(Value::Null) => None,
         Some(Value::String(id)) if is_id(&id) => Some(id),
         Some(_) => {
-            return Err(Refusal::invalid("id", "is no id, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -"));
+            return Err(Refusal::invalid(
+                "id",
+                "is no id, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -",
+            ));
         }
     };
     let (live, now) = (admin.live.clone(), admin.owners.clock.now());

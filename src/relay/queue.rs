@@ -25,10 +25,12 @@ impl Run<'_> {
         };
         let since = Instant::now();
         let patience = self.plan.patience;
+        // Who has waited for a rest woke together with others: they follow the first one (FC-108).
+        let behind = self.waits.has_waited();
         let turn = {
             let wait = |index: usize| {
                 let target = &self.plan.targets[index];
-                async move { (index, owners.queue(target, patience).await) }
+                async move { (index, owners.queue(target, patience, behind).await) }
             };
             let mut lines: FuturesUnordered<_> = targets.iter().copied().map(wait).collect();
             let mut refused = Vec::new();

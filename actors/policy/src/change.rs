@@ -119,9 +119,10 @@ impl Exclusion {
         }
     }
 
-    /// A place in line would help: nothing is wrong with the target, it only has no room now.
+    /// A place in line would help: nothing is wrong with the target, it only has no room now, or
+    /// others go first while there is another target (decision 3a).
     pub fn is_worth_queueing(self) -> bool {
-        matches!(self, Self::ConcurrencyCap | Self::LocalLimit)
+        matches!(self, Self::ConcurrencyCap | Self::LocalLimit | Self::Recovering)
     }
 
     /// A limit of ours was reached. It says nothing of the connection (decision 9, flow 1.26, 4.30).

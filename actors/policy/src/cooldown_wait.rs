@@ -85,6 +85,11 @@ impl Waits {
         self.settings.enabled && self.done < self.settings.max_attempts && self.left_ms > 0
     }
 
+    /// Whether it has waited.
+    pub fn has_waited(&self) -> bool {
+        self.done > 0
+    }
+
     /// Remembers a wait that an upstream stated: the earliest that is not over (flow 3.6).
     pub fn heard(&mut self, wait_ms: Millis, now: Millis) {
         let until = now.saturating_add(wait_ms);

@@ -6,6 +6,7 @@
 //! stands above a connection (provider and global caps, its own rest) is asked through a [`Door`]
 //! at the very moment in which everything here is free.
 
+mod hold;
 mod line;
 mod settings;
 mod text;
@@ -19,6 +20,7 @@ use crate::ids::ModelId;
 use crate::limiter::{Learnt, LimiterKey, Limiters, Pace, RateHeaders, pause_refuses};
 use crate::time::{Millis, SECOND};
 
+pub use hold::{Hold, Level};
 pub use line::{Lane, Patience};
 use line::{Line, Waiter};
 pub use settings::{GateSettings, cap};
@@ -28,30 +30,6 @@ pub use view::{GateView, LevelView, LimiterEntry, account_key, model_key};
 
 /// Names one request at one gate; later ones have larger numbers.
 pub type Ticket = u64;
-
-/// A cap, from the outside in (flow 1.9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Of the process.
-    Global,
-    /// Of the provider.
-    Provider,
-    /// Of the connection.
-    Account,
-    /// Of one model on the connection.
-    Model,
-}
-
-/// What holds a request back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// A cap is used up: somebody has to come back.
-    Cap(Level),
-    /// The local limiter; until an instant, or until one of its calls ends.
-    Pace(Option<Millis>),
-    /// The connection rests, or its lone trial runs.
-    Rest(Option<Millis>),
-}
 
 /// What stands outside the gate and is asked last.
 pub trait Door {
@@ -100,6 +78,16 @@ pub struct Gate {
     last_ticket: Ticket,
     next_tick: Option<Millis>,
     swept_at: Millis,
+    ramp: Option<Ramp>,
+}
+
+/// How a line follows the lone trial of a connection that has come back (FC-108).
+#[derive(Clone, Copy, Debug)]
+struct Ramp {
+    /// When it came back.
+    since: Millis,
+    /// How many may be in that went in since.
+    most: usize,
 }
 
 /// Limiters that nobody uses are looked for this often, ms (flow 4.21).
@@ -120,6 +108,7 @@ impl Gate {
             last_ticket: 0,
             next_tick: None,
             swept_at: 0,
+            ramp: None,
         }
     }
 
@@ -138,7 +127,7 @@ impl Gate {
         // Nobody overtakes those who wait for the same.
         let ahead = self.line.lane(&lane) > 0;
         let held = self.held(model, now).or_else(|| match ahead {
-            true => Some(self.why_lane_waits(model, now)),
+            true => Some(Hold::Turn),
             false => door.pass(ticket, now).err(),
         });
         let Some(hold) = held else {
@@ -249,6 +238,19 @@ impl Gate {
         }
     }
 
+    /// The connection comes back with a lone trial: those in line follow it one by one, and each
+    /// success lets one more of them be in at the same time (FC-108). Newcomers without a line
+    /// before them are let in as ever (decision 3a).
+    pub fn comes_back(&mut self, now: Millis) {
+        self.ramp = Some(Ramp { since: now, most: 1 });
+    }
+
+    /// A request of it succeeded. Without a line nobody has to follow.
+    pub fn succeeded(&mut self) {
+        let more = |ramp: Ramp| Ramp { most: ramp.most + 1, ..ramp };
+        self.ramp = self.ramp.map(more).filter(|_| !self.line.is_empty());
+    }
+
     /// An operator says that the waits which the provider stated are over.
     pub fn unpause(&mut self) {
         if let Some(limiters) = &mut self.limiters {
@@ -320,12 +322,6 @@ impl Gate {
             && self.held_by_limiter(model, now).is_none()
     }
 
-    /// Why the lane of a newcomer still waits although its own gates are free: something above.
-    fn why_lane_waits(&self, model: &ModelId, _: Millis) -> Hold {
-        let lane = self.lane(model);
-        self.line.hold_of(&lane).unwrap_or(Hold::Cap(Level::Account))
-    }
-
     /// A refusal if the line that a newcomer would join is full (flow 1.16, 4.13).
     fn full(&self, lane: &Lane, hold: Hold, patience: Patience, now: Millis) -> Option<Refusal> {
         let soon = Some(now + 1_000);
@@ -333,7 +329,10 @@ impl Gate {
         if depth > 0 && self.line.with_key(lane) >= depth {
             return Some(Refusal { why: Exclusion::QueueFull, retry_at: soon });
         }
-        let Hold::Cap(level) = hold else { return None };
+        let level = match (hold, self.line.hold_of(lane)) {
+            (Hold::Cap(level), _) | (Hold::Turn, Some(Hold::Cap(level))) => level,
+            _ => return None,
+        };
         let waiting = match level {
             Level::Model if self.settings.account_cap == 0 => self.line.lane(lane),
             _ => self.line.len(),
@@ -364,31 +363,6 @@ impl Gate {
     fn paused_until(&self, model: &ModelId, now: Millis) -> Option<Millis> {
         let limiters = self.limiters.as_ref()?;
         limiters.get(&limiters.key(model))?.paused_until(now)
-    }
-}
-
-// === impl Hold ===
-
-impl Hold {
-    fn until(&self) -> Option<Millis> {
-        match self {
-            Self::Cap(_) => None,
-            Self::Pace(until) | Self::Rest(until) => *until,
-        }
-    }
-
-    fn is_above(&self) -> bool {
-        matches!(self, Self::Cap(Level::Global | Level::Provider))
-    }
-
-    /// What a request hears that will not wait.
-    fn refusal(&self, now: Millis) -> Refusal {
-        let (why, retry_at) = match self {
-            Self::Cap(_) => (Exclusion::ConcurrencyCap, Some(now + 1_000)),
-            Self::Pace(until) => (Exclusion::LocalLimit, until.or(Some(now + 1_000))),
-            Self::Rest(until) => (Exclusion::ConnectionCooldown, *until),
-        };
-        Refusal { why, retry_at }
     }
 }
 

@@ -67,13 +67,13 @@ pub fn recording(failure: &Failure, case: &RecordCase<'_>) -> Recording {
             let lock = Some((LockKey::exact(case.target.model), LockOrder::stated(failure, wait)));
             Recording { lock, ..of_connection(told(failure)) }
         }
-        // The wait is the model's: its limiter keeps it, and the account goes on with the others.
-        Some((wait, Stated::Pace)) if is_narrowed(case) => {
-            Recording { pause_ms: Some(wait), ..of_connection(told(failure)) }
-        }
-        // What bars one model holds nobody else back.
         Some((wait, _)) => match written(failure, case) {
+            // What bars one model holds nobody else back.
             barred @ Recording { lock: Some(_), .. } => barred,
+            // The wait is the model's: its limiter keeps it, and the account goes on with the others.
+            _ if waits_apart(case, wait) => {
+                Recording { pause_ms: Some(wait), ..of_connection(told(failure)) }
+            }
             rests => Recording { pause_ms: Some(wait), ..rests },
         },
     }
@@ -89,8 +89,9 @@ fn stated_in_body(failure: &Failure, case: &RecordCase<'_>) -> Option<(Millis, S
         .then(|| (hint.wait_ms, stated(hint.wait_ms, hint.source.is_typed(), narrowed, limiter.max_wait_ms)))
 }
 
-fn is_narrowed(case: &RecordCase<'_>) -> bool {
-    case.limiter.is_some_and(|limiter| limiter.scope.is_narrowed())
+/// The limiter is narrower than the account, and a request may stand in its line as long as that.
+fn waits_apart(case: &RecordCase<'_>, wait: Millis) -> bool {
+    case.limiter.is_some_and(|limiter| limiter.scope.is_narrowed() && wait <= limiter.max_wait_ms)
 }
 
 /// By a lock, or by the connection (decision 3b).

@@ -76,7 +76,10 @@ impl Above<'_> {
 impl Door for Above<'_> {
     fn pass(&mut self, ticket: Ticket, now: Millis) -> Result<(), Hold> {
         if let Some(refusal) = self.cooldown.view().refusal(self.others, now) {
-            return Err(Hold::Rest(refusal.retry_at));
+            return Err(match refusal.why {
+                Exclusion::Recovering => Hold::Turn,
+                _ => Hold::Rest(refusal.retry_at),
+            });
         }
         let places = [self.place(0, now)?, self.place(1, now)?];
         let trial = self.cooldown.admit(self.others, now).map_err(|refusal| Hold::Rest(refusal.retry_at))?;
@@ -105,6 +108,7 @@ impl Connection {
             tracing::warn!(connection = %self.shared.id, "no slot is free; the request goes on without one");
         }
         if trial.lone {
+            self.shared.gate().comes_back(now);
             self.note("ready", "ready", "trial", now);
         }
         let (connection, clock) = (self.shared.clone(), self.links.clock);
@@ -226,9 +230,12 @@ impl Handler<Acquire> for Connection {
             return Err(Refusal { why, retry_at: None });
         }
         let now = self.links.clock.now();
-        // A connection that rests says so itself; only who stands in line already waits for it.
-        if let Some(refusal) = self.cooldown.view().refusal(acquire.others, now) {
-            return Err(refusal);
+        // A connection that rests says so itself; only who stands in line already waits for it. Behind
+        // a lone trial there is a line.
+        let queues = acquire.patience != Patience::None;
+        match self.cooldown.view().refusal(acquire.others, now) {
+            Some(refusal) if !(queues && refusal.why == Exclusion::Recovering) => return Err(refusal),
+            _ => {}
         }
         let shared = self.shared.clone();
         let mut above = Self::above(&mut self.cooldown, &self.ceilings, acquire.others);

@@ -332,7 +332,7 @@ fn another_pass_tries_all_again_and_forgets_neither_count() {
 #[test]
 fn a_refusal_moves_on_and_is_remembered() {
     let mut run = Loop::over(&plan(true, &["a@1", "b@1"]));
-    let refusal = Refusal { why: Exclusion::Recovering, retry_at: Some(5) };
+    let refusal = Refusal { why: Exclusion::Draining, retry_at: None };
     assert!(run.attempts.others_left(0));
     run.next = run.attempts.refused(0, refusal);
     assert_eq!(run.tries(), (1, 0, false));
@@ -350,7 +350,8 @@ fn full_targets_are_waited_for_last_and_together() {
     run.next = run.attempts.refused(0, full(Exclusion::ConcurrencyCap));
     assert_eq!(run.tries(), (1, 0, false), "another target goes first");
     assert!(run.attempts.others_left(1), "a full target is still one");
-    run.next = run.attempts.refused(1, full(Exclusion::LocalLimit));
+    // Decision 3a: it was refused for the sake of another target only.
+    run.next = run.attempts.refused(1, full(Exclusion::Recovering));
     assert_eq!(run.fails(S503).next, Next::Queue(vec![0, 1]), "before a retry of what has failed");
     assert_eq!(run.attempts.refused(1, full(Exclusion::QueueTimeout)), Next::Queue(vec![0]));
     run.attempts.dispatch(0);

@@ -62,7 +62,8 @@ impl Gate {
         let mut holds = BTreeMap::new();
         while let Some((ticket, waiter)) = self.line.oldest(|lane| !holds.contains_key(lane)) {
             let (model, lane) = (waiter.model.clone(), waiter.lane.clone());
-            let held = self.held(&model, now).or_else(|| door.pass(ticket, now).err());
+            let held = self.held(&model, now).or_else(|| self.held_by_ramp());
+            let held = held.or_else(|| door.pass(ticket, now).err());
             match held {
                 Some(hold) => drop(holds.insert(lane, hold)),
                 None => {
@@ -73,7 +74,15 @@ impl Gate {
             }
         }
         self.line.note(&holds);
+        // Whoever comes now has nobody to follow; a trial that still runs keeps its line.
+        self.ramp = self.ramp.filter(|ramp| ramp.most == 1 || !self.line.is_empty());
         holds
+    }
+
+    fn held_by_ramp(&self) -> Option<Hold> {
+        let ramp = self.ramp?;
+        let since = self.holders.values().filter(|holder| holder.since >= ramp.since).count();
+        (since >= ramp.most).then_some(Hold::Turn)
     }
 
     /// Sends away those who wait for a pause that outlasts them (flow 4.26).

@@ -88,6 +88,10 @@ struct Ramp {
     since: Millis,
     /// How many may be in that went in since.
     most: usize,
+    /// Successes since it was widened last.
+    good: usize,
+    /// It came back from having too many at once: one more only when all of them were well.
+    gently: bool,
 }
 
 /// Limiters that nobody uses are looked for this often, ms (flow 4.21).
@@ -239,16 +243,20 @@ impl Gate {
     }
 
     /// The connection comes back with a lone trial: those in line follow it one by one, and each
-    /// success lets one more of them be in at the same time (FC-108). Newcomers without a line
-    /// before them are let in as ever (decision 3a).
-    pub fn comes_back(&mut self, now: Millis) {
-        self.ramp = Some(Ramp { since: now, most: 1 });
+    /// success lets one more of them be in at the same time (FC-108); `gently`, as many successes as
+    /// may be in. Newcomers without a line before them are let in as ever (decision 3a).
+    pub fn comes_back(&mut self, gently: bool, now: Millis) {
+        self.ramp = Some(Ramp { since: now, most: 1, good: 0, gently });
     }
 
     /// A request of it succeeded. Without a line nobody has to follow.
     pub fn succeeded(&mut self) {
-        let more = |ramp: Ramp| Ramp { most: ramp.most + 1, ..ramp };
-        self.ramp = self.ramp.map(more).filter(|_| !self.line.is_empty());
+        let Some(ramp) = self.ramp.as_mut() else { return };
+        ramp.good += 1;
+        if !ramp.gently || ramp.good >= ramp.most {
+            (ramp.most, ramp.good) = (ramp.most + 1, 0);
+        }
+        self.ramp = self.ramp.filter(|_| !self.line.is_empty());
     }
 
     /// An operator says that the waits which the provider stated are over.

@@ -13,6 +13,7 @@ use policy::cooldown::{Cooldown, Trial};
 use policy::gate::{Door, Entered, Hold, Level, Patience, Ticket, Turns};
 use policy::ids::ModelId;
 use policy::time::Millis;
+use policy::verdict::Reason;
 use tokio::sync::oneshot;
 
 use super::{Admitted, Connection, Slot, Waiting};
@@ -108,7 +109,8 @@ impl Connection {
             tracing::warn!(connection = %self.shared.id, "no slot is free; the request goes on without one");
         }
         if trial.lone {
-            self.shared.gate().comes_back(now);
+            let gently = self.cooldown.view().rest_reason == Some(Reason::ConcurrencyLimited);
+            self.shared.gate().comes_back(gently, now);
             self.note("ready", "ready", "trial", now);
         }
         let (connection, clock) = (self.shared.clone(), self.links.clock);

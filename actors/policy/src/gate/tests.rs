@@ -281,3 +281,26 @@ fn a_gate_tells_who_is_in_and_for_how_long() {
     assert_eq!(levels[&Some("n")], (1, 1, 1, Some(900)));
     assert_eq!(view.oldest_wait_ms, Some(750));
 }
+
+/// FC-108: after a rest those in line follow the trial; after "too many at once" more slowly.
+#[test]
+fn a_line_that_follows_widens_with_its_successes() {
+    for (gently, widths) in [(false, [1, 2, 3, 4, 5, 6]), (true, [1, 2, 2, 3, 3, 3])] {
+        let mut stage = Stage::new(GateSettings { queue_size: 0, ..settings(1, &[]) });
+        let first = stage.goes_in("m");
+        for _ in 0..20 {
+            stage.waits("m");
+        }
+        stage.gate.configure(settings(0, &[]), 0);
+        stage.gate.comes_back(gently, 1);
+        stage.now = 1;
+        for (good, width) in widths.into_iter().enumerate() {
+            let turns = stage.gate.tick(&mut Open, 1);
+            stage.take(turns);
+            let inside = stage.gate.in_flight() - 1;
+            assert_eq!(inside, width, "after {good} successes, gently: {gently}; the first does not count");
+            stage.gate.succeeded();
+        }
+        stage.gate.leave(first, 1);
+    }
+}

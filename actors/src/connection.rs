@@ -138,6 +138,8 @@ pub struct Connection {
     waiting: HashMap<Ticket, oneshot::Sender<Result<Slot, Refusal>>>,
     /// When somebody's turn or the end of somebody's patience comes.
     timer: Option<(Millis, SpawnHandle)>,
+    /// Until when a lone trial goes first at most.
+    follows_until: Millis,
     lessons: Lessons,
     draining: bool,
     egress: Option<Egress>,
@@ -189,6 +191,7 @@ impl Connection {
             cooldown,
             waiting: HashMap::new(),
             timer: None,
+            follows_until: 0,
             lessons,
             draining,
             egress,
@@ -309,8 +312,8 @@ impl Handler<Settle> for Connection {
         self.mark(&settle.verdict, now);
         self.tell_provider(&settle);
         self.tell_lockouts(&settle);
-        if settle.verdict == Verdict::Success && (settle.trial.lone || !self.waiting.is_empty()) {
-            self.shared.gate().succeeded();
+        if settle.verdict == Verdict::Success {
+            self.shared.gate().succeeded(now);
         }
         self.rest_line(now);
         self.look_at_line(ctx);

@@ -48,6 +48,9 @@ pub struct Permit {
     limits: Option<RateHeaders>,
 }
 
+/// Owners of one connection that a request waits at, one after the other.
+const MOST_LIVES: usize = 10;
+
 fn refusal(unanswered: Unanswered) -> Refusal {
     let why = match unanswered {
         Unanswered::Full => Exclusion::MailboxFull,
@@ -60,6 +63,16 @@ impl Owners {
     /// Asks the target's owners: the provider if its breaker is half-open, then the connection.
     /// A connection without room refuses at once. `others`: the plan holds another target (decision 3a).
     pub async fn acquire(&self, target: &Planned, others: bool) -> Result<Permit, Refusal> {
+        self.ask(target, others, false).await
+    }
+
+    /// The same for a request that has sat out a rest with others: it follows those who try the
+    /// connection first (FC-108).
+    pub async fn acquire_behind(&self, target: &Planned) -> Result<Permit, Refusal> {
+        self.ask(target, true, true).await
+    }
+
+    async fn ask(&self, target: &Planned, others: bool, behind: bool) -> Result<Permit, Refusal> {
         let gone = Refusal { why: Exclusion::Unavailable, retry_at: None };
         let provider = self.directory.provider(&target.provider).ok_or(gone)?;
         let connection = self.directory.connection(&target.connection).ok_or(gone)?;
@@ -67,7 +80,7 @@ impl Owners {
             Some(_) => None,
             None => Some(provider.mailbox.ask(Admit).await.map_err(refusal)??),
         };
-        let acquire = Acquire { model: target.model.clone(), others, patience: Patience::None };
+        let acquire = Acquire { model: target.model.clone(), others, patience: Patience::None, behind };
         match connection.mailbox.ask(acquire).await.map_err(refusal)?? {
             Admitted::In(slot) => self.permit(target, slot, probe, (connection, provider)),
             // Nobody is put in line who did not ask for it.
@@ -76,14 +89,14 @@ impl Owners {
     }
 
     /// Joins the line of a target, and awaits the slot or the end of the owner's patience. Dropped
-    /// meanwhile, the place in line is given up. An owner that dies is asked once more. `behind`: it
+    /// meanwhile, the place in line is given up. When the owner is replaced, the next one is asked. `behind`: it
     /// also waits behind the lone trial of a connection that has come back.
     pub async fn queue(&self, target: &Planned, patience: Patience, behind: bool) -> Result<Permit, Refusal> {
         let gone = Refusal { why: Exclusion::Unavailable, retry_at: None };
         let provider = self.directory.provider(&target.provider).ok_or(gone)?;
         let connection = self.directory.connection(&target.connection).ok_or(gone)?;
-        let acquire = Acquire { model: target.model.clone(), others: behind, patience };
-        for _ in 0..2 {
+        let acquire = Acquire { model: target.model.clone(), others: false, patience, behind };
+        for _ in 0..MOST_LIVES {
             let slot = match connection.mailbox.ask(acquire.clone()).await.map_err(refusal)?? {
                 Admitted::In(slot) => slot,
                 Admitted::Waits(mut waiting) => match waiting.turn().await {

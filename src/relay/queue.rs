@@ -25,8 +25,7 @@ impl Run<'_> {
         };
         let since = Instant::now();
         let patience = self.plan.patience;
-        // Who has waited for a rest woke together with others: they follow the first one (FC-108).
-        let behind = self.waits.has_waited();
+        let behind = self.waits.has_waited() || self.attempts.dispatched() > 0;
         let turn = {
             let wait = |index: usize| {
                 let target = &self.plan.targets[index];

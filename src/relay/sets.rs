@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use actors::mailbox::Unanswered;
 use actors::router::pick::{Look, Pick, Picked};
-use policy::blocked::blocked;
+use policy::blocked::{Blocked, blocked};
+use policy::change::Exclusion;
 use policy::cooldown_wait::SetEnd;
 use policy::time::Millis;
 
@@ -70,7 +71,7 @@ impl Run<'_> {
             let worker = self.worker;
             tokio::select! {
                 () = self.pause(Duration::from_millis(wait_ms)) => {}
-                () = worker.tower.closing.begun() => return told,
+                () = worker.tower.closing.begun() => return shutting_down(),
             }
             match pick(self.worker, self.inquiry).await {
                 Ok(picked) => self.again(picked),
@@ -114,4 +115,9 @@ impl Run<'_> {
         }
         earlier
     }
+}
+
+/// Who only waits is not kept until the end of the grace (FC-062).
+fn shutting_down() -> Outcome {
+    Outcome::Ours(Trouble::Blocked(Blocked::OwnLimit(Exclusion::ShuttingDown, Some(1_000)), None))
 }

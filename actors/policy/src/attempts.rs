@@ -5,6 +5,8 @@
 //! A failure at provider level defers the target's other connections behind the
 //! other targets: asking them first would cost time and prove nothing new.
 
+mod last;
+
 use serde::{Deserialize, Serialize};
 
 use crate::change::Refusal;
@@ -15,6 +17,9 @@ use crate::lockout::is_rule_of_a_model;
 use crate::plan::{Plan, Planned};
 use crate::time::Millis;
 use crate::verdict::{BreakerMark, Failure, Then};
+
+pub use last::LastAnswer;
+use last::last_answer;
 
 /// Dispatches of one request over all targets and retries (routing 7.8).
 pub const MAX_DISPATCHES: usize = 30;
@@ -216,6 +221,11 @@ impl Attempts {
         first || probe
     }
 
+    /// Whether a request was sent to a target in this pass.
+    pub fn was_tried(&self, target: usize) -> bool {
+        self.rows[target] == Row::Spent
+    }
+
     /// Requests sent so far.
     pub fn dispatched(&self) -> usize {
         self.dispatched
@@ -334,66 +344,6 @@ fn is_of_a_model(failure: &Failure) -> bool {
 /// Up to a quarter longer, never shorter.
 fn jittered(delay_ms: Millis, dice: &mut dyn Dice) -> Millis {
     delay_ms + (delay_ms as f64 * 0.25 * dice.unit()) as Millis
-}
-
-/// What the client gets when all attempts failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LastAnswer {
-    /// The last upstream status and body (an index of `failures`).
-    Upstream(usize),
-    /// An upstream 401: our account's key is refused, not the client's.
-    AuthFailed,
-    /// An upstream 402: our account is out of credit.
-    CreditsExhausted,
-    /// A body of ours with this status: mixed failures, or no upstream status at all.
-    Ours(u16),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Family {
-    Auth,
-    RateLimit,
-    Timeout,
-    Provider,
-    Model,
-}
-
-impl Family {
-    fn of(status: u16) -> Self {
-        match status {
-            401 | 403 => Self::Auth,
-            429 => Self::RateLimit,
-            408 | 499 => Self::Timeout,
-            500.. => Self::Provider,
-            _ => Self::Model,
-        }
-    }
-}
-
-/// Decision 9b and routing 9.6, for a request whose attempts all failed.
-fn last_answer(failures: &[Failed], combo: bool) -> LastAnswer {
-    let Some(last) = failures.last() else {
-        return LastAnswer::Ours(503);
-    };
-    let families: Vec<Family> = failures.iter().map(|failed| Family::of(failed.failure.status)).collect();
-    let alike = families.windows(2).all(|pair| pair[0] == pair[1]);
-    if combo && !alike {
-        let timeout = families.contains(&Family::Timeout);
-        return LastAnswer::Ours(if timeout { 504 } else { 502 });
-    }
-    // Every one moved on for its content: the first says it of the target that was wanted.
-    let content = |failed: &Failed| failed.answered && matches!(failed.failure.status, 400 | 422);
-    if failures.iter().all(content) {
-        return LastAnswer::Upstream(0);
-    }
-    match failures.iter().rposition(|failed| failed.answered) {
-        Some(index) => match failures[index].failure.status {
-            401 => LastAnswer::AuthFailed,
-            402 => LastAnswer::CreditsExhausted,
-            _ => LastAnswer::Upstream(index),
-        },
-        None => LastAnswer::Ours(last.failure.status),
-    }
 }
 
 #[cfg(test)]

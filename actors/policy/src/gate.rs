@@ -88,10 +88,26 @@ struct Ramp {
     since: Millis,
     /// How many may be in that went in since.
     most: usize,
-    /// Successes since it was widened last.
-    good: usize,
-    /// It came back from having too many at once: one more only when all of them were well.
-    gently: bool,
+    /// When it held somebody last.
+    held_at: Millis,
+}
+
+/// Nobody has had to follow for so long: the connection is back for good, ms.
+const RAMP_MS: Millis = 5 * SECOND;
+
+/// How long anybody waits for those who go first: then twice as many may be in, whatever became of
+/// them. A call that never ends must not hold a whole account (decision 3a).
+pub const FOLLOW_MS: Millis = SECOND;
+
+/// A request that asks to go in.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// The model, as it is sent upstream.
+    pub model: &'a ModelId,
+    /// Whether it may stand in line.
+    pub patience: Patience,
+    /// It has sat out a rest with others: it follows those who try the connection first (FC-108).
+    pub behind: bool,
 }
 
 /// Limiters that nobody uses are looked for this often, ms (flow 4.21).
@@ -117,23 +133,17 @@ impl Gate {
     }
 
     /// Asks to go in (flow 1.12-1.17, 4.10, 4.13).
-    pub fn enter(
-        &mut self,
-        model: &ModelId,
-        patience: Patience,
-        door: &mut dyn Door,
-        now: Millis,
-    ) -> Result<Entered, Refusal> {
+    pub fn enter(&mut self, entry: &Entry<'_>, door: &mut dyn Door, now: Millis) -> Result<Entered, Refusal> {
+        let Entry { model, patience, behind } = *entry;
         self.sweep_idle(now);
         self.last_ticket += 1;
         let ticket = self.last_ticket;
         let lane = self.lane(model);
         // Nobody overtakes those who wait for the same.
         let ahead = self.line.lane(&lane) > 0;
-        let held = self.held(model, now).or_else(|| match ahead {
-            true => Some(Hold::Turn),
-            false => door.pass(ticket, now).err(),
-        });
+        let held = self.held(model, now).or(ahead.then_some(Hold::Turn(None)));
+        let held = held.or_else(|| self.held_by_ramp(now).filter(|_| behind));
+        let held = held.or_else(|| door.pass(ticket, now).err());
         let Some(hold) = held else {
             self.admit(ticket, model.clone(), true, now);
             return Ok(Entered::In(ticket));
@@ -242,25 +252,27 @@ impl Gate {
         }
     }
 
-    /// The connection comes back with a lone trial: those in line follow it one by one, and each
-    /// success lets one more of them be in at the same time (FC-108); `gently`, as many successes as
-    /// may be in. Newcomers without a line before them are let in as ever (decision 3a).
-    pub fn comes_back(&mut self, gently: bool, now: Millis) {
-        self.ramp = Some(Ramp { since: now, most: 1, good: 0, gently });
+    /// The connection comes back with a lone trial: those in line follow it, and each success, and
+    /// each second, lets more of them be in at the same time (FC-108). Newcomers without a line
+    /// before them are let in as ever (decision 3a).
+    pub fn comes_back(&mut self, now: Millis) {
+        self.ramp = Some(Ramp { since: now, most: 1, held_at: now });
     }
 
-    /// A request of it succeeded. Without a line nobody has to follow.
-    pub fn succeeded(&mut self) {
-        let Some(ramp) = self.ramp.as_mut() else { return };
-        ramp.good += 1;
-        if !ramp.gently || ramp.good >= ramp.most {
-            (ramp.most, ramp.good) = (ramp.most + 1, 0);
-        }
-        self.ramp = self.ramp.filter(|_| !self.line.is_empty());
+    /// A request of it succeeded.
+    pub fn succeeded(&mut self, now: Millis) {
+        let more = |ramp: Ramp| Ramp { most: ramp.most + 1, ..ramp };
+        self.ramp = self.ramp.map(more).filter(|ramp| now < ramp.held_at + RAMP_MS);
     }
 
-    /// An operator says that the waits which the provider stated are over.
+    /// Whether the connection has come back so lately that some follow others.
+    pub fn is_coming_back(&self) -> bool {
+        self.ramp.is_some()
+    }
+
+    /// An operator says that the waits which the provider stated are over, and all that follows them.
     pub fn unpause(&mut self) {
+        self.ramp = None;
         if let Some(limiters) = &mut self.limiters {
             limiters.unpause();
         }
@@ -338,7 +350,7 @@ impl Gate {
             return Some(Refusal { why: Exclusion::QueueFull, retry_at: soon });
         }
         let level = match (hold, self.line.hold_of(lane)) {
-            (Hold::Cap(level), _) | (Hold::Turn, Some(Hold::Cap(level))) => level,
+            (Hold::Cap(level), _) | (Hold::Turn(_), Some(Hold::Cap(level))) => level,
             _ => return None,
         };
         let waiting = match level {

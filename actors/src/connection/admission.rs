@@ -10,10 +10,9 @@ use std::time::Duration;
 use actix::{AsyncContext, Context, Handler, Message};
 use policy::change::{Exclusion, Refusal};
 use policy::cooldown::{Cooldown, Trial};
-use policy::gate::{Door, Entered, Hold, Level, Patience, Ticket, Turns};
+use policy::gate::{Door, Entered, Entry, FOLLOW_MS, Hold, Level, Patience, Ticket, Turns};
 use policy::ids::ModelId;
 use policy::time::Millis;
-use policy::verdict::Reason;
 use tokio::sync::oneshot;
 
 use super::{Admitted, Connection, Slot, Waiting};
@@ -29,6 +28,8 @@ pub struct Acquire {
     pub others: bool,
     /// Whether it may wait in line.
     pub patience: Patience,
+    /// It has sat out a rest with others, and follows those who try the connection first (FC-108).
+    pub behind: bool,
 }
 
 /// Something came free: look whose turn it is.
@@ -49,6 +50,8 @@ struct Above<'a> {
     cooldown: &'a mut Cooldown,
     ceilings: [&'a Arc<Ceiling>; 2],
     others: bool,
+    /// Until when others go first at most, if a lone trial runs.
+    follows_until: &'a mut Millis,
     passed: Vec<(Ticket, Trial, [Place; 2])>,
     /// The ceiling that had no room, so that a place must come back.
     full: Option<usize>,
@@ -64,7 +67,7 @@ impl Above<'_> {
         self.ceilings[index].try_take(now).map_err(|until| {
             match until {
                 // The window is the limiter's first step (flow 4.10 (c)); time alone opens it.
-                Some(_) => Hold::Pace(until),
+                Some(at) => Hold::Window(at),
                 None => {
                     self.full = self.full.or(Some(index));
                     Hold::Cap(LEVELS[index])
@@ -76,22 +79,29 @@ impl Above<'_> {
 
 impl Door for Above<'_> {
     fn pass(&mut self, ticket: Ticket, now: Millis) -> Result<(), Hold> {
-        if let Some(refusal) = self.cooldown.view().refusal(self.others, now) {
+        let others = self.others && now < *self.follows_until;
+        if let Some(refusal) = self.cooldown.view().refusal(others, now) {
             return Err(match refusal.why {
-                Exclusion::Recovering => Hold::Turn,
+                Exclusion::Recovering => Hold::Turn(Some(*self.follows_until)),
                 _ => Hold::Rest(refusal.retry_at),
             });
         }
         let places = [self.place(0, now)?, self.place(1, now)?];
-        let trial = self.cooldown.admit(self.others, now).map_err(|refusal| Hold::Rest(refusal.retry_at))?;
+        let trial = self.cooldown.admit(others, now).map_err(|refusal| Hold::Rest(refusal.retry_at))?;
+        if trial.lone {
+            *self.follows_until = now + FOLLOW_MS;
+        }
         self.passed.push((ticket, trial, places));
         Ok(())
     }
 }
 
 impl Connection {
-    fn above<'a>(cooldown: &'a mut Cooldown, ceilings: &'a [Arc<Ceiling>; 2], others: bool) -> Above<'a> {
-        Above { cooldown, ceilings: [&ceilings[0], &ceilings[1]], others, passed: Vec::new(), full: None }
+    /// What stands above the gate for those who may wait for others to go first.
+    fn above(&mut self, others: bool) -> Above<'_> {
+        let ceilings = [&self.ceilings[0], &self.ceilings[1]];
+        let (cooldown, follows_until) = (&mut self.cooldown, &mut self.follows_until);
+        Above { cooldown, ceilings, others, follows_until, passed: Vec::new(), full: None }
     }
 
     /// Why nobody is let in at all.
@@ -109,8 +119,7 @@ impl Connection {
             tracing::warn!(connection = %self.shared.id, "no slot is free; the request goes on without one");
         }
         if trial.lone {
-            let gently = self.cooldown.view().rest_reason == Some(Reason::ConcurrencyLimited);
-            self.shared.gate().comes_back(gently, now);
+            self.shared.gate().comes_back(now);
             self.note("ready", "ready", "trial", now);
         }
         let (connection, clock) = (self.shared.clone(), self.links.clock);
@@ -147,7 +156,7 @@ impl Connection {
     /// Lets in whom it can; the ceiling that has no room, if somebody waits for it.
     fn turn(&mut self, now: Millis) -> Option<usize> {
         let shared = self.shared.clone();
-        let mut above = Self::above(&mut self.cooldown, &self.ceilings, true);
+        let mut above = self.above(true);
         let Turns { admitted, refused, above: waits_above } = shared.gate().tick(&mut above, now);
         let (passed, full) = (above.passed, above.full);
         debug_assert_eq!(admitted.len(), passed.len(), "who goes in has passed the door");
@@ -235,13 +244,16 @@ impl Handler<Acquire> for Connection {
         // A connection that rests says so itself; only who stands in line already waits for it. Behind
         // a lone trial there is a line.
         let queues = acquire.patience != Patience::None;
-        match self.cooldown.view().refusal(acquire.others, now) {
+        let others = acquire.others || acquire.behind;
+        match self.cooldown.view().refusal(others, now) {
             Some(refusal) if !(queues && refusal.why == Exclusion::Recovering) => return Err(refusal),
             _ => {}
         }
         let shared = self.shared.clone();
-        let mut above = Self::above(&mut self.cooldown, &self.ceilings, acquire.others);
-        let entered = shared.gate().enter(&acquire.model, acquire.patience, &mut above, now);
+        let mut above = self.above(others);
+        let Acquire { model, patience, behind, .. } = &acquire;
+        let entry = Entry { model, patience: *patience, behind: *behind };
+        let entered = shared.gate().enter(&entry, &mut above, now);
         let passed = above.passed.pop();
         match (entered?, passed) {
             (Entered::In(_), Some(pass)) => Ok(Admitted::In(self.slot(pass, now))),

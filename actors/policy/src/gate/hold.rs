@@ -23,17 +23,21 @@ pub enum Hold {
     Cap(Level),
     /// The local limiter; until an instant, or until one of its calls ends.
     Pace(Option<Millis>),
+    /// The window of the provider, until an instant.
+    Window(Millis),
     /// The connection rests.
     Rest(Option<Millis>),
-    /// Others go first: those ahead in line, or those who try a connection that has come back.
-    Turn,
+    /// Others go first: those ahead in line, or those who try a connection that has come back; the
+    /// latter until an instant at most.
+    Turn(Option<Millis>),
 }
 
 impl Hold {
     pub(super) fn until(&self) -> Option<Millis> {
         match self {
-            Self::Cap(_) | Self::Turn => None,
-            Self::Pace(until) | Self::Rest(until) => *until,
+            Self::Cap(_) => None,
+            Self::Window(until) => Some(*until),
+            Self::Pace(until) | Self::Rest(until) | Self::Turn(until) => *until,
         }
     }
 
@@ -44,7 +48,8 @@ impl Hold {
     /// What a request hears that will not wait.
     pub(super) fn refusal(&self, now: Millis) -> Refusal {
         let (why, retry_at) = match self {
-            Self::Cap(_) | Self::Turn => (Exclusion::ConcurrencyCap, Some(now + 1_000)),
+            Self::Cap(_) | Self::Turn(_) => (Exclusion::ConcurrencyCap, Some(now + 1_000)),
+            Self::Window(until) => (Exclusion::LocalLimit, Some(*until)),
             Self::Pace(until) => (Exclusion::LocalLimit, until.or(Some(now + 1_000))),
             Self::Rest(until) => (Exclusion::ConnectionCooldown, *until),
         };

@@ -62,14 +62,17 @@ impl Waiter {
     pub(super) fn over(&self, hold: Hold, now: Millis) -> Option<Refusal> {
         let last = now >= self.last_deadline();
         let (over, why) = match hold {
-            Hold::Cap(_) | Hold::Turn => (now >= self.cap_deadline, Exclusion::SemaphoreTimeout),
-            Hold::Pace(_) => (self.pace_deadline.is_none_or(|end| now >= end), Exclusion::QueueTimeout),
+            Hold::Cap(_) | Hold::Turn(_) => (now >= self.cap_deadline, Exclusion::SemaphoreTimeout),
+            Hold::Pace(_) | Hold::Window(_) => {
+                (self.pace_deadline.is_none_or(|end| now >= end), Exclusion::QueueTimeout)
+            }
             Hold::Rest(_) => (false, Exclusion::ConnectionCooldown),
         };
         let retry_at = match hold {
             Hold::Rest(until) => until,
             Hold::Pace(until) => until.or(Some(now + 1_000)),
-            Hold::Cap(_) | Hold::Turn => Some(now + 1_000),
+            Hold::Window(until) => Some(until),
+            Hold::Cap(_) | Hold::Turn(_) => Some(now + 1_000),
         };
         (over || last).then_some(Refusal { why, retry_at })
     }

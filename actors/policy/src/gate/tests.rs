@@ -5,7 +5,7 @@ mod soft;
 
 use std::collections::BTreeMap;
 
-use super::{Door, Entered, Gate, GateSettings, Hold, Level, Open, Patience, Ticket, Turns, cap};
+use super::{Door, Entered, Entry, Gate, GateSettings, Hold, Level, Open, Patience, Ticket, Turns, cap};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::ModelId;
 use crate::time::Millis;
@@ -47,7 +47,8 @@ impl Stage {
     }
 
     fn asks(&mut self, model: &str, patience: Patience) -> Result<Entered, Refusal> {
-        let entered = self.gate.enter(&model.into(), patience, &mut Open, self.now);
+        let entered =
+            self.gate.enter(&Entry { model: &model.into(), patience, behind: false }, &mut Open, self.now);
         if matches!(entered, Ok(Entered::Waits(_))) {
             self.until(self.now);
         }
@@ -251,8 +252,8 @@ impl Door for Rooms {
 fn e10_a_cap_above_holds_and_nothing_below_is_taken() {
     let mut gate = Gate::new(settings(3, &[]));
     let mut above = Rooms(2);
-    let asked: Vec<_> =
-        (0..3).map(|_| gate.enter(&"m".into(), Patience::Queue, &mut above, 0).unwrap()).collect();
+    let entry = Entry { model: &"m".into(), patience: Patience::Queue, behind: false };
+    let asked: Vec<_> = (0..3).map(|_| gate.enter(&entry, &mut above, 0).unwrap()).collect();
     assert!(matches!(asked[..], [Entered::In(1), Entered::In(2), Entered::Waits(3)]), "{asked:?}");
     assert_eq!(gate.view(0).levels[0].running, 2);
     let turns = gate.tick(&mut above, 5);
@@ -282,25 +283,48 @@ fn a_gate_tells_who_is_in_and_for_how_long() {
     assert_eq!(view.oldest_wait_ms, Some(750));
 }
 
-/// FC-108: after a rest those in line follow the trial; after "too many at once" more slowly.
+/// FC-108: after a rest those in line follow the trial, one more for each success; and twice as many
+/// each second, whatever became of it (decision 3a).
 #[test]
-fn a_line_that_follows_widens_with_its_successes() {
-    for (gently, widths) in [(false, [1, 2, 3, 4, 5, 6]), (true, [1, 2, 2, 3, 3, 3])] {
-        let mut stage = Stage::new(GateSettings { queue_size: 0, ..settings(1, &[]) });
-        let first = stage.goes_in("m");
-        for _ in 0..20 {
-            stage.waits("m");
-        }
-        stage.gate.configure(settings(0, &[]), 0);
-        stage.gate.comes_back(gently, 1);
-        stage.now = 1;
-        for (good, width) in widths.into_iter().enumerate() {
-            let turns = stage.gate.tick(&mut Open, 1);
-            stage.take(turns);
-            let inside = stage.gate.in_flight() - 1;
-            assert_eq!(inside, width, "after {good} successes, gently: {gently}; the first does not count");
-            stage.gate.succeeded();
-        }
-        stage.gate.leave(first, 1);
-    }
+fn a_line_that_follows_widens_with_successes_and_with_time() {
+    let mut stage = Stage::new(GateSettings { queue_size: 0, ..settings(1, &[]) });
+    let old = stage.goes_in("m");
+    let line: Vec<Ticket> = (0..20).map(|_| stage.waits("m")).collect();
+    stage.now = 1;
+    stage.gate.comes_back(1);
+    stage.gate.configure(settings(0, &[]), 1);
+    let mut goes = |at: Millis, good: usize, inside: usize| {
+        (0..good).for_each(|_| stage.gate.succeeded(at));
+        stage.until(at);
+        let turns = stage.gate.tick(&mut Open, at);
+        stage.take(turns);
+        assert_eq!(stage.gate.in_flight() - 1, inside, "at {at}; the first does not count");
+    };
+    goes(1, 0, 1);
+    goes(1, 2, 3);
+    goes(1_000, 0, 3);
+    goes(1_001, 0, 6);
+    goes(3_001, 0, 20);
+    line.into_iter().chain([old]).for_each(|ticket| stage.leaves(ticket));
+    assert_eq!(stage.gate.in_flight(), 0);
+}
+
+/// Who has sat out a rest follows also where no line is; who comes fresh does not (decision 3a). It is
+/// over when nobody has had to follow for a while.
+#[test]
+fn only_those_who_have_waited_follow() {
+    let mut stage = Stage::new(settings(0, &[]));
+    stage.gate.comes_back(0);
+    let trial = stage.goes_in("m");
+    let model = ModelId::from("m");
+    let behind = Entry { model: &model, patience: Patience::None, behind: true };
+    let refused = stage.gate.enter(&behind, &mut Open, 0).unwrap_err();
+    assert_eq!(refused.why, Exclusion::ConcurrencyCap);
+    let fresh = stage.goes_in("m");
+    stage.leaves(trial);
+    stage.leaves(fresh);
+    stage.gate.succeeded(4_999);
+    assert!(stage.gate.is_coming_back());
+    stage.gate.succeeded(5_000);
+    assert!(!stage.gate.is_coming_back());
 }

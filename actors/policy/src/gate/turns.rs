@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Door, Gate, Hold, Holder, Lane, SWEEP_MS, Ticket};
+use super::{Door, FOLLOW_MS, Gate, Hold, Holder, Lane, SWEEP_MS, Ticket};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::ModelId;
 use crate::limiter::{Limiter, LimiterKey};
@@ -62,7 +62,7 @@ impl Gate {
         let mut holds = BTreeMap::new();
         while let Some((ticket, waiter)) = self.line.oldest(|lane| !holds.contains_key(lane)) {
             let (model, lane) = (waiter.model.clone(), waiter.lane.clone());
-            let held = self.held(&model, now).or_else(|| self.held_by_ramp());
+            let held = self.held(&model, now).or_else(|| self.held_by_ramp(now));
             let held = held.or_else(|| door.pass(ticket, now).err());
             match held {
                 Some(hold) => drop(holds.insert(lane, hold)),
@@ -74,15 +74,19 @@ impl Gate {
             }
         }
         self.line.note(&holds);
-        // Whoever comes now has nobody to follow; a trial that still runs keeps its line.
-        self.ramp = self.ramp.filter(|ramp| ramp.most == 1 || !self.line.is_empty());
         holds
     }
 
-    fn held_by_ramp(&self) -> Option<Hold> {
-        let ramp = self.ramp?;
+    pub(super) fn held_by_ramp(&mut self, now: Millis) -> Option<Hold> {
+        let ramp = self.ramp.as_mut()?;
+        let steps = now.saturating_sub(ramp.since) / FOLLOW_MS;
+        let most = ramp.most.saturating_mul(1 << steps.min(20));
         let since = self.holders.values().filter(|holder| holder.since >= ramp.since).count();
-        (since >= ramp.most).then_some(Hold::Turn)
+        if since < most {
+            return None;
+        }
+        ramp.held_at = now;
+        Some(Hold::Turn(Some(ramp.since + (steps + 1) * FOLLOW_MS)))
     }
 
     /// Sends away those who wait for a pause that outlasts them (flow 4.26).

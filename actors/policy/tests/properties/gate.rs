@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use policy::gate::{Door, Entered, Gate, GateSettings, Hold, Level, Patience, Ticket};
+use policy::gate::{Door, Entered, Entry, Gate, GateSettings, Hold, Level, Patience, Ticket};
 use policy::ids::ModelId;
 use policy::limiter::{LimiterScope, LimiterSettings};
 use policy::time::Millis;
@@ -120,7 +120,8 @@ impl World {
             Step::Ask { model, patient } => {
                 let model = ModelId::from(MODELS[model]);
                 let patience = if patient { Patience::Queue } else { Patience::None };
-                match self.gate.enter(&model, patience, &mut self.above, self.now) {
+                let entry = Entry { model: &model, patience, behind: false };
+                match self.gate.enter(&entry, &mut self.above, self.now) {
                     Ok(Entered::In(ticket)) => self.went_in(ticket, model),
                     Ok(Entered::Waits(ticket)) => {
                         assert!(patient);

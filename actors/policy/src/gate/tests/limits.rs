@@ -227,3 +227,23 @@ fn an_operator_ends_a_pause() {
     let turns = stage.gate.tick(&mut super::Open, 0);
     assert_eq!(turns.admitted, [waiting]);
 }
+
+/// A provider's window keeps those waiting whom the limiter would let go: it is not stuck (flow 4.10 (c)).
+#[test]
+fn who_waits_for_the_providers_window_is_not_stuck() {
+    struct Shut(Millis);
+    impl super::Door for Shut {
+        fn pass(&mut self, _: super::Ticket, now: Millis) -> Result<(), super::Hold> {
+            if now < self.0 { Err(super::Hold::Window(self.0)) } else { Ok(()) }
+        }
+    }
+    let mut gate = super::Gate::new(limited(FREE));
+    let entry = super::Entry { model: &"m".into(), patience: Patience::Queue, behind: false };
+    let Ok(Entered::Waits(ticket)) = gate.enter(&entry, &mut Shut(25_000), 0) else { panic!("it waits") };
+    assert!(gate.tick(&mut Shut(25_000), 0).admitted.is_empty());
+    for at in [10_000, 20_000, 24_999] {
+        assert!(gate.replace_stuck(at).is_empty(), "{at}");
+    }
+    assert_eq!(gate.next_tick_at(), Some(25_000));
+    assert_eq!(gate.tick(&mut Shut(25_000), 25_000).admitted, [ticket]);
+}

@@ -4,15 +4,30 @@
 //! targets that were merely full and takes the first place that comes free; the others are given
 //! up. While it waits it holds nothing, and our own wait is nobody's fault (decision 9).
 
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use actors::permit::{Owners, Permit};
+use actors::router::pick::{Look, Picked};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use policy::attempts::Next;
 use policy::change::{Exclusion, Refusal};
+use policy::plan::{Excluded, Planned};
 
 use super::cascade::Run;
+use super::sets::{asking, pick};
+
+/// How often a request in line looks whether it could go elsewhere.
+const LOOK_ROUND: Duration = Duration::from_secs(1);
+
+/// How a wait ends.
+enum Turn {
+    Slot(usize, Permit),
+    Refused(Vec<(usize, Refusal)>),
+    /// There is a target now that was none before.
+    Elsewhere(Picked),
+}
 
 impl Run<'_> {
     /// The first slot of these targets, or what comes next when none of them had one in time.
@@ -33,21 +48,62 @@ impl Run<'_> {
             };
             let mut lines: FuturesUnordered<_> = targets.iter().copied().map(wait).collect();
             let mut refused = Vec::new();
+            let mut seen = owners.router.shares.load(Ordering::Relaxed);
             loop {
                 tokio::select! {
                     turn = lines.next() => match turn {
-                        Some((index, Ok(permit))) => break Ok((index, permit)),
+                        Some((index, Ok(permit))) => break Turn::Slot(index, permit),
                         Some((index, Err(refusal))) => refused.push((index, refusal)),
-                        None => break Err(refused),
+                        None => break Turn::Refused(refused),
                     },
-                    () = closing.begun() => break Err(refused_by(Exclusion::ShuttingDown, targets, owners)),
+                    () = closing.begun() => {
+                        break Turn::Refused(refused_by(Exclusion::ShuttingDown, targets, owners));
+                    }
+                    () = tokio::time::sleep(LOOK_ROUND) => {
+                        if let Some(picked) = self.elsewhere(&mut seen).await {
+                            break Turn::Elsewhere(picked);
+                        }
+                    }
                 }
             }
         };
         drop(counted);
         self.story.waited += since.elapsed();
         self.story.queued += since.elapsed();
-        turn.map_err(|refused| self.all_refused(refused))
+        match turn {
+            Turn::Slot(index, permit) => Ok((index, permit)),
+            Turn::Refused(refused) => Err(self.all_refused(refused)),
+            Turn::Elsewhere(picked) => {
+                self.again(picked);
+                Err(self.attempts.first())
+            }
+        }
+    }
+
+    /// A new plan, if an account that was away when this one was made has come back: whoever waits
+    /// must not be overtaken there by those who come later. `seen`: the board as it was looked at.
+    async fn elsewhere(&self, seen: &mut u64) -> Option<Picked> {
+        let owners = &self.worker.tower.owners;
+        let shares = owners.router.shares.load(Ordering::Relaxed);
+        let now = owners.clock.now();
+        let is_over = |target: &Excluded| {
+            !target.reason.is_own_limit() && target.until.is_some_and(|until| until <= now)
+        };
+        let news = std::mem::replace(seen, shares) != shares || self.story.excluded.iter().any(is_over);
+        // After a failure the last answer of this set is still to be told.
+        if !news || !self.attempts.failures().is_empty() {
+            return None;
+        }
+        let looked = owners.router.mailbox.ask(Look(asking(self.inquiry))).await.ok()?.ok()?;
+        let known = |target: &Planned| {
+            let same =
+                |other: &Planned| (&other.connection, &other.model) == (&target.connection, &target.model);
+            self.plan.targets.iter().any(same)
+        };
+        if looked.targets.iter().all(known) {
+            return None;
+        }
+        pick(self.worker, self.inquiry).await.ok()
     }
 
     fn all_refused(&mut self, refused: Vec<(usize, Refusal)>) -> Next {

@@ -33,7 +33,7 @@ pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
     }
 }
 
-async fn pick(worker: &Worker, inquiry: &Inquiry) -> Result<Picked, Trouble> {
+pub(super) async fn pick(worker: &Worker, inquiry: &Inquiry) -> Result<Picked, Trouble> {
     match worker.tower.owners.router.mailbox.ask(asking(inquiry)).await {
         Ok(picked) => picked.map_err(Trouble::NoPlan),
         Err(Unanswered::Full) => Err(Trouble::RouterFull),
@@ -41,7 +41,7 @@ async fn pick(worker: &Worker, inquiry: &Inquiry) -> Result<Picked, Trouble> {
     }
 }
 
-fn asking(inquiry: &Inquiry) -> Pick {
+pub(super) fn asking(inquiry: &Inquiry) -> Pick {
     Pick {
         model: inquiry.model.clone(),
         dialect: inquiry.route.dialect(),

@@ -161,3 +161,25 @@ fn the_cap_of_the_process_holds_for_all_connections_together() {
     assert_eq!(asked(), 5);
     eventually("every slot is free", || world.in_flight("a-1") + world.in_flight("b-1") == 0);
 }
+
+/// Nobody who waits is overtaken by those who come later, at an account that has come back.
+#[test]
+fn who_waits_goes_to_a_target_that_comes_back() {
+    for back in ["undrain", "the end of a rest"] {
+        let world = capped(1);
+        let order = match back {
+            "undrain" => json!({"message": "drain"}),
+            _ => json!({"message": "cool", "for": "1500ms"}),
+        };
+        assert_eq!(world.order("connection", "b-1", order).status, 200);
+        let (gate, first) = held(&world, 1);
+        let waiting = in_line(&world, "m", 1);
+        if back == "undrain" {
+            assert_eq!(world.order("connection", "b-1", json!({"message": "undrain"})).status, 200);
+        }
+        within(Duration::from_secs(5), back, || world.upstream("b").asked() == 1);
+        replies(waiting)[0].served_by("b");
+        gate.open();
+        replies(first)[0].served_by("a");
+    }
+}

@@ -128,6 +128,14 @@ pub fn routes(
         .service(only("GET", "/api/actors", web::get().to(actors::list)))
         .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
+        .service(only("GET", "/api/combos", web::get().to(combos::list)))
+        .service(only("GET", "/metrics", web::get().to(metrics::show)));
+    account_routes(config);
+}
+
+/// Connections, and what limits and shares them.
+fn account_routes(config: &mut web::ServiceConfig) {
+    config
         .service(
             only("GET, POST", "/api/providers", web::get().to(providers::list))
                 .route(web::post().to(providers::create)),
@@ -151,7 +159,5 @@ pub fn routes(
         .service(
             only("GET, POST", "/api/rate-limits", web::get().to(rate_limits::list))
                 .route(web::post().to(rate_limits::protect)),
-        )
-        .service(only("GET", "/api/combos", web::get().to(combos::list)))
-        .service(only("GET", "/metrics", web::get().to(metrics::show)));
+        );
 }

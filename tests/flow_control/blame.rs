@@ -176,3 +176,16 @@ fn an_execution_that_takes_too_long_marks_no_connection() {
     eventually("what was given up is closed", || world.upstream("a").closed() == 6);
     nothing_remains(&world);
 }
+
+/// E82: an upstream whose error imitates a code of ours fails like any other.
+#[test]
+fn an_upstreams_error_that_imitates_ours_keeps_its_identity() {
+    let world = Setup::new().provider("a", 1).start();
+    let body = json!({"error": {"code": "RATE_LIMIT_QUEUE_TIMEOUT", "message": "queue timeout"}});
+    world.upstream("a").answers_first([Answer::json(503, body.to_string())]);
+    let reply = world.ask("a/x");
+    assert_eq!((reply.status, reply.json()), (503, body));
+    let actors = world.admin("/api/actors").json();
+    let found = actors["actors"].as_array().unwrap().iter().find(|actor| actor["id"] == "a-1");
+    assert_eq!(found.expect("it is listed")["state"], "cooling");
+}

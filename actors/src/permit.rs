@@ -194,6 +194,12 @@ impl Permit {
         self.settle(verdict, true, direct);
     }
 
+    /// It failed and will be tried again: nothing is reported (decision 9c), and those who wait for
+    /// the connection follow with more care.
+    pub fn stumble(mut self) {
+        self.slot.stumble();
+    }
+
     /// Gives everything back and waits until the owners have heard of a failure.
     pub async fn close(self, owners: &Owners, failure: &Failure) {
         let Self { slot, connection, provider, target, .. } = self;

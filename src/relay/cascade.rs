@@ -192,10 +192,14 @@ impl<'a> Run<'a> {
             let mut rng = self.worker.dice.borrow_mut();
             self.attempts.failed(failed, probe, &mut actors::router::seeded(&mut rng))
         };
-        self.settle(index, &mut permit, verdict, &next);
-        if !matches!(next, Next::Try { retry: true, .. }) {
-            permit.close(&self.worker.tower.owners, &failure).await;
+        // A failure that is followed by a retry of the same target is not settled (decision 9c).
+        if matches!(next, Next::Try { retry: true, .. }) {
+            permit.stumble();
+            return next;
         }
+        let counts = self.attempts.counts(index, permit.is_probe());
+        permit.settle(verdict, counts, !self.story.combo);
+        permit.close(&self.worker.tower.owners, &failure).await;
         next
     }
 
@@ -203,15 +207,6 @@ impl<'a> Run<'a> {
     fn token_end(&self, target: &Planned) -> Option<Millis> {
         let endpoints = self.worker.tower.endpoints.load();
         endpoints.get(&target.connection)?.session.as_ref()?.view().times.expires_at
-    }
-
-    /// A failure that is followed by a retry of the same target is not settled (decision 9c).
-    fn settle(&mut self, index: usize, permit: &mut Permit, verdict: Verdict, next: &Next) {
-        if matches!(next, Next::Try { retry: true, .. }) {
-            return;
-        }
-        let counts = self.attempts.counts(index, permit.is_probe());
-        permit.settle(verdict, counts, !self.story.combo);
     }
 
     /// An attempt, within what a protected connection's requests may take (flow 4.12). Reaching that

@@ -84,10 +84,14 @@ pub struct Gate {
 /// How a line follows the lone trial of a connection that has come back (FC-108).
 #[derive(Clone, Copy, Debug)]
 struct Ramp {
-    /// When it came back.
+    /// When it came back: who went in since is counted.
     since: Millis,
+    /// When those in line began to follow.
+    from: Millis,
     /// How many may be in that went in since.
     most: usize,
+    /// Successes since one stumbled: from then on as many are needed for one more as may be in.
+    good: Option<usize>,
     /// When it held somebody last.
     held_at: Millis,
 }
@@ -256,13 +260,31 @@ impl Gate {
     /// each second, lets more of them be in at the same time (FC-108). Newcomers without a line
     /// before them are let in as ever (decision 3a).
     pub fn comes_back(&mut self, now: Millis) {
-        self.ramp = Some(Ramp { since: now, most: 1, held_at: now });
+        let fresh = Ramp { since: now, from: now, most: 1, good: None, held_at: now };
+        // A trial after a trial that came to nothing: who is in goes on counting.
+        self.ramp = Some(self.ramp.map_or(fresh, |ramp| Ramp { from: now, most: 1, held_at: now, ..ramp }));
     }
 
     /// A request of it succeeded.
     pub fn succeeded(&mut self, now: Millis) {
-        let more = |ramp: Ramp| Ramp { most: ramp.most + 1, ..ramp };
-        self.ramp = self.ramp.map(more).filter(|ramp| now < ramp.held_at + RAMP_MS);
+        let Some(ramp) = &mut self.ramp else { return };
+        let good = ramp.good.map_or(usize::MAX, |good| good + 1);
+        if good >= ramp.most {
+            ramp.most += 1;
+            ramp.good = ramp.good.map(|_| 0);
+        } else {
+            ramp.good = Some(good);
+        }
+        self.ramp = self.ramp.filter(|ramp| now < ramp.held_at + RAMP_MS);
+    }
+
+    /// A request failed and will come back: too many followed. Nothing is held against the
+    /// connection for it (decision 9c), but its line begins anew with one, and goes on with care.
+    pub fn stumbled(&mut self, now: Millis) {
+        if let Some(ramp) = &mut self.ramp {
+            // Those who are in go on counting: what fails at once must not let the next one in at once.
+            *ramp = Ramp { from: now, most: 1, good: Some(0), held_at: now, ..*ramp };
+        }
     }
 
     /// Whether the connection has come back so lately that some follow others.

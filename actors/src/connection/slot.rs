@@ -25,9 +25,15 @@ pub struct Slot {
     /// Places in the ceilings above: they return with the slot.
     pub(super) _places: [Place; 2],
     pub(super) spoken: bool,
+    pub(super) stumbled: bool,
 }
 
 impl Slot {
+    /// The request failed and will come back; nothing is reported of that (decision 9c).
+    pub(crate) fn stumble(&mut self) {
+        self.stumbled = true;
+    }
+
     /// From now on the holder reports the outcome; dropping only gives the slot back.
     pub(crate) fn speak(&mut self) {
         self.spoken = true;
@@ -36,7 +42,13 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let somebody_waits = self.connection.gate().leave(self.ticket, self.clock.now());
+        let now = self.clock.now();
+        let mut gate = self.connection.gate();
+        if self.stumbled {
+            gate.stumbled(now);
+        }
+        let somebody_waits = gate.leave(self.ticket, now);
+        drop(gate);
         self.connection.in_flight.fetch_sub(1, Ordering::SeqCst);
         if !self.spoken && self.trial.lone {
             self.connection.mailbox.post(Abandon { trial: self.trial });

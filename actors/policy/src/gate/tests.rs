@@ -309,6 +309,27 @@ fn a_line_that_follows_widens_with_successes_and_with_time() {
     assert_eq!(stage.gate.in_flight(), 0);
 }
 
+/// One that fails and comes back starts the line anew, with one more only for as many successes as may
+/// be in.
+#[test]
+fn a_line_that_stumbles_goes_on_with_care() {
+    let mut stage = Stage::new(settings(0, &[]));
+    stage.gate.comes_back(0);
+    let model = ModelId::from("m");
+    let behind = Entry { model: &model, patience: Patience::None, behind: true };
+    let room = |stage: &mut Stage| {
+        let mut gate = stage.gate.clone();
+        (0..9).take_while(|_| gate.enter(&behind, &mut Open, stage.now).is_ok()).count()
+    };
+    (0..3).for_each(|_| stage.gate.succeeded(0));
+    assert_eq!(room(&mut stage), 4);
+    stage.gate.stumbled(0);
+    for (good, expected) in [(0, 1), (1, 2), (1, 2), (1, 3), (2, 3), (1, 4)] {
+        (0..good).for_each(|_| stage.gate.succeeded(0));
+        assert_eq!(room(&mut stage), expected, "after {good} more");
+    }
+}
+
 /// Who has sat out a rest follows also where no line is; who comes fresh does not (decision 3a). It is
 /// over when nobody has had to follow for a while.
 #[test]

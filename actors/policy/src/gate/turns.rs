@@ -79,14 +79,14 @@ impl Gate {
 
     pub(super) fn held_by_ramp(&mut self, now: Millis) -> Option<Hold> {
         let ramp = self.ramp.as_mut()?;
-        let steps = now.saturating_sub(ramp.since) / FOLLOW_MS;
+        let steps = now.saturating_sub(ramp.from) / FOLLOW_MS;
         let most = ramp.most.saturating_mul(1 << steps.min(20));
         let since = self.holders.values().filter(|holder| holder.since >= ramp.since).count();
         if since < most {
             return None;
         }
         ramp.held_at = now;
-        Some(Hold::Turn(Some(ramp.since + (steps + 1) * FOLLOW_MS)))
+        Some(Hold::Turn(Some(ramp.from + (steps + 1) * FOLLOW_MS)))
     }
 
     /// Sends away those who wait for a pause that outlasts them (flow 4.26).

@@ -42,7 +42,11 @@ proptest! {
             match turn {
                 Turn::Fail(order, age) => {
                     let sent_at = now.saturating_sub(age);
-                    let counted_at = lockout.snapshot().counted_at;
+                    // Refusals are a ladder of their own (core 3.8.2).
+                    let counted_at = match order.reason {
+                        LockReason::RequestRejected => lockout.snapshot().refusals.at,
+                        _ => lockout.snapshot().counted_at,
+                    };
                     drop(lockout.record(&order, sent_at, now));
                     let after = lockout.view();
                     prop_assert!(after.failures <= before.failures.saturating_add(1));

@@ -8,6 +8,7 @@
 
 mod hold;
 mod line;
+mod ramp;
 mod settings;
 mod text;
 mod turns;
@@ -23,6 +24,8 @@ use crate::time::{Millis, SECOND};
 pub use hold::{Hold, Level};
 pub use line::{Lane, Patience};
 use line::{Line, Waiter};
+pub use ramp::FOLLOW_MS;
+use ramp::Ramp;
 pub use settings::{GateSettings, cap};
 pub use text::{CapsFault, caps_of_text};
 pub use turns::Turns;
@@ -80,28 +83,6 @@ pub struct Gate {
     swept_at: Millis,
     ramp: Option<Ramp>,
 }
-
-/// How a line follows the lone trial of a connection that has come back (FC-108).
-#[derive(Clone, Copy, Debug)]
-struct Ramp {
-    /// When it came back: who went in since is counted.
-    since: Millis,
-    /// When those in line began to follow.
-    from: Millis,
-    /// How many may be in that went in since.
-    most: usize,
-    /// Successes since one stumbled: from then on as many are needed for one more as may be in.
-    good: Option<usize>,
-    /// When it held somebody last.
-    held_at: Millis,
-}
-
-/// Nobody has had to follow for so long: the connection is back for good, ms.
-const RAMP_MS: Millis = 5 * SECOND;
-
-/// How long anybody waits for those who go first: then twice as many may be in, whatever became of
-/// them. A call that never ends must not hold a whole account (decision 3a).
-pub const FOLLOW_MS: Millis = SECOND;
 
 /// A request that asks to go in.
 #[derive(Clone, Copy, Debug)]
@@ -247,49 +228,28 @@ impl Gate {
         self.next_tick = (!self.line.is_empty()).then_some(now);
     }
 
-    /// What the headers of an answer say of the provider's limits (flow 4.5). Whether the line
-    /// should be looked at.
-    pub fn learn(&mut self, model: &ModelId, headers: &RateHeaders, now: Millis) -> bool {
-        match &mut self.limiters {
-            Some(limiters) => limiters.learn(&limiters.key(model), headers, now) && !self.line.is_empty(),
-            None => false,
+    /// What the headers of an answer say of the provider's limits (flow 4.5).
+    pub fn learn(&mut self, model: &ModelId, headers: &RateHeaders, now: Millis) {
+        if let Some(limiters) = &mut self.limiters {
+            limiters.learn(&limiters.key(model), headers, now);
         }
     }
 
-    /// The connection comes back with a lone trial: those in line follow it, and each success, and
-    /// each second, lets more of them be in at the same time (FC-108). Newcomers without a line
-    /// before them are let in as ever (decision 3a).
+    /// The connection comes back with a lone trial: those in line follow it (FC-108). Newcomers without
+    /// a line before them are let in as ever (decision 3a).
     pub fn comes_back(&mut self, now: Millis) {
-        let fresh = Ramp { since: now, from: now, most: 1, good: None, held_at: now };
-        // A trial after a trial that came to nothing: who is in goes on counting.
-        self.ramp = Some(self.ramp.map_or(fresh, |ramp| Ramp { from: now, most: 1, held_at: now, ..ramp }));
+        self.ramp = Some(Ramp::begins(self.ramp, now));
     }
 
     /// A request of it succeeded.
     pub fn succeeded(&mut self, now: Millis) {
-        let Some(ramp) = &mut self.ramp else { return };
-        let good = ramp.good.map_or(usize::MAX, |good| good + 1);
-        if good >= ramp.most {
-            ramp.most += 1;
-            ramp.good = ramp.good.map(|_| 0);
-        } else {
-            ramp.good = Some(good);
-        }
-        self.ramp = self.ramp.filter(|ramp| now < ramp.held_at + RAMP_MS);
+        self.ramp = self.ramp.and_then(|ramp| ramp.succeeded(now));
     }
 
     /// A request failed and will come back: too many followed. Nothing is held against the
-    /// connection for it (decision 9c), but its line begins anew with one, and goes on with care.
+    /// connection for it (decision 9c), but its line begins anew.
     pub fn stumbled(&mut self, now: Millis) {
-        if let Some(ramp) = &mut self.ramp {
-            // Those who are in go on counting: what fails at once must not let the next one in at once.
-            *ramp = Ramp { from: now, most: 1, good: Some(0), held_at: now, ..*ramp };
-        }
-    }
-
-    /// Whether the connection has come back so lately that some follow others.
-    pub fn is_coming_back(&self) -> bool {
-        self.ramp.is_some()
+        self.ramp = self.ramp.map(|ramp| ramp.stumbled(now));
     }
 
     /// An operator says that the waits which the provider stated are over, and all that follows them.

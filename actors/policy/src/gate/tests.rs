@@ -345,7 +345,7 @@ fn only_those_who_have_waited_follow() {
     stage.leaves(trial);
     stage.leaves(fresh);
     stage.gate.succeeded(4_999);
-    assert!(stage.gate.is_coming_back());
+    assert!(stage.gate.ramp.is_some());
     stage.gate.succeeded(5_000);
-    assert!(!stage.gate.is_coming_back());
+    assert!(stage.gate.ramp.is_none());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Door, FOLLOW_MS, Gate, Hold, Holder, Lane, SWEEP_MS, Ticket};
+use super::{Door, Gate, Hold, Holder, Lane, SWEEP_MS, Ticket};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::ModelId;
 use crate::limiter::{Limiter, LimiterKey};
@@ -79,14 +79,8 @@ impl Gate {
 
     pub(super) fn held_by_ramp(&mut self, now: Millis) -> Option<Hold> {
         let ramp = self.ramp.as_mut()?;
-        let steps = now.saturating_sub(ramp.from) / FOLLOW_MS;
-        let most = ramp.most.saturating_mul(1 << steps.min(20));
-        let since = self.holders.values().filter(|holder| holder.since >= ramp.since).count();
-        if since < most {
-            return None;
-        }
-        ramp.held_at = now;
-        Some(Hold::Turn(Some(ramp.from + (steps + 1) * FOLLOW_MS)))
+        let inside = self.holders.values().filter(|holder| holder.since >= ramp.since).count();
+        ramp.holds(inside, now).map(|until| Hold::Turn(Some(until)))
     }
 
     /// Sends away those who wait for a pause that outlasts them (flow 4.26).

@@ -98,7 +98,7 @@ pub(super) async fn describe(admin: &Admin, named: Named) -> Result<HttpResponse
         Named::Connection(shared) => {
             let view = board.connections.get(&shared.id);
             let mut derived = view.map_or(Value::Null, |view| views::connection(view, now));
-            derived["gate"] = gates::whole(&shared.gate().view(now));
+            derived["gate"] = gates::whole(&shared.gate().view(now), gates::rest(admin, &shared.id, now));
             (admin.connection_row(shared, &board, now), derived)
         }
         Named::Lockout(shared) => {

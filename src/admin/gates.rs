@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ::actors::ceiling::Ceiling;
 use ::actors::connection::ConnectionShared;
 use policy::gate::{GateView, LevelView, account_key, model_key};
-use policy::ids::ProviderId;
+use policy::ids::{ConnectionId, ProviderId};
 use policy::time::Millis;
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ use super::{Admin, views};
 
 /// Every connection's gate, read once.
 pub(super) struct Gates {
-    connections: Vec<(Arc<ConnectionShared>, GateView)>,
+    connections: Vec<(Arc<ConnectionShared>, GateView, Option<Millis>)>,
     now: Millis,
 }
 
@@ -50,8 +50,8 @@ impl Gates {
         let mut connections = admin.owners.directory.connections();
         connections.sort_by(|a, b| (&a.provider, &a.id).cmp(&(&b.provider, &b.id)));
         let view = |shared: Arc<ConnectionShared>| {
-            let view = shared.gate().view(now);
-            (shared, view)
+            let (view, rest) = (shared.gate().view(now), rest(admin, &shared.id, now));
+            (shared, view, rest)
         };
         Self { connections: connections.into_iter().map(view).collect(), now }
     }
@@ -65,16 +65,16 @@ impl Gates {
         rows.extend(providers.iter().map(|provider| {
             above("provider", provider.id.as_str(), &provider.ceiling, oldest(Some(&provider.id)))
         }));
-        for (shared, view) in &self.connections {
-            rows.extend(view.levels.iter().map(|level| of_connection(shared, view, level)));
+        for (shared, view, rest) in &self.connections {
+            rows.extend(view.levels.iter().map(|level| of_connection(shared, level, *rest)));
         }
         rows
     }
 
     fn oldest(&self, of: Option<&ProviderId>) -> Option<Millis> {
         let connections = self.connections.iter();
-        let of = connections.filter(|(shared, _)| of.is_none_or(|provider| *provider == shared.provider));
-        of.filter_map(|(_, view)| view.levels.first()?.oldest_holder_ms).max()
+        let of = connections.filter(|(shared, ..)| of.is_none_or(|provider| *provider == shared.provider));
+        of.filter_map(|(_, view, _)| view.levels.first()?.oldest_holder_ms).max()
     }
 
     /// For health: what is capped, is in or waits, by key; and all that wait together.
@@ -87,13 +87,18 @@ impl Gates {
 
     /// The view of each connection's gate, by id.
     pub(super) fn by_id(&self) -> BTreeMap<&str, &GateView> {
-        self.connections.iter().map(|(shared, view)| (shared.id.as_str(), view)).collect()
+        self.connections.iter().map(|(shared, view, _)| (shared.id.as_str(), view)).collect()
     }
 
     /// When it was looked at.
     pub(super) fn now(&self) -> Millis {
         self.now
     }
+}
+
+/// When a connection comes back from its rest: until then nobody passes its gate (flow 1.23).
+pub(super) fn rest(admin: &Admin, id: &ConnectionId, now: Millis) -> Option<Millis> {
+    admin.owners.router.board.load().connections.get(id)?.cooldown.cooling_until(now)
 }
 
 fn above(level: &'static str, id: &str, ceiling: &Ceiling, oldest_holder_ms: Option<Millis>) -> Row {
@@ -110,7 +115,7 @@ fn above(level: &'static str, id: &str, ceiling: &Ceiling, oldest_holder_ms: Opt
     }
 }
 
-fn of_connection(shared: &ConnectionShared, view: &GateView, level: &LevelView) -> Row {
+fn of_connection(shared: &ConnectionShared, level: &LevelView, blocked_until: Option<Millis>) -> Row {
     let key = match &level.model {
         None => account_key(&shared.provider, &shared.id),
         Some(model) => model_key(&shared.provider, &shared.id, model),
@@ -124,7 +129,7 @@ fn of_connection(shared: &ConnectionShared, view: &GateView, level: &LevelView) 
         waiting: level.queued,
         oldest_holder_ms: level.oldest_holder_ms,
         key,
-        blocked_until: view.blocked_until,
+        blocked_until,
     }
 }
 
@@ -142,9 +147,9 @@ impl Row {
 }
 
 /// One connection's gate, whole: levels, limiters, waiters.
-pub(super) fn whole(view: &GateView) -> Value {
+pub(super) fn whole(view: &GateView, blocked_until: Option<Millis>) -> Value {
     let mut shown = json!(view);
-    shown["blockedUntil"] = views::instant(view.blocked_until);
+    shown["blockedUntil"] = views::instant(blocked_until);
     shown["limiters"] = limiters(view);
     shown
 }

@@ -198,3 +198,17 @@ fn flow_5_6_the_flag_gives_a_limiter_and_takes_it_before_the_answer() {
         assert_eq!(read(stream).0, 200, "flow 5.4: who runs finishes");
     }
 }
+
+/// Flow 1.23, 1.25: while a connection rests nobody passes its gate, and that is shown.
+#[test]
+fn flow_1_25_a_gate_tells_until_when_it_is_blocked() {
+    let stage = Stage::new("blocked");
+    let order = json!({"message": "cool", "for": "5m"});
+    let (status, _) = stage.api("POST", "/api/actors/connection/s-1/messages", &order);
+    assert_eq!(status, 200);
+    let rest = stage.get("/api/resilience/cooldowns")["connections"][0]["rateLimitedUntil"].clone();
+    assert!(rest.is_string(), "{rest}");
+    let health = stage.get("/api/monitoring/health")["gates"]["byKey"]["s:s-1"].clone();
+    let derived = stage.get("/api/actors/connection/s-1")["derived"]["gate"].clone();
+    assert_eq!([&health["blockedUntil"], &derived["blockedUntil"]], [&rest, &rest]);
+}

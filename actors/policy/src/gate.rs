@@ -3,8 +3,8 @@
 //!
 //! Waiting holds nothing. Requests that wait for the same set of gates stand in one lane and are
 //! let in first come, first served; a full model holds back no request for another model. What
-//! stands above a connection (provider and global caps, its own rest) is asked through a [`Door`]
-//! at the very moment in which everything here is free.
+//! stands above a connection (provider and global caps, its own rest, which is the block of flow
+//! 1.23) is asked through a [`Door`] at the very moment in which everything here is free.
 
 mod hold;
 mod line;
@@ -77,7 +77,6 @@ pub struct Gate {
     running: u32,
     running_of: BTreeMap<ModelId, u32>,
     line: Line,
-    blocked_until: Millis,
     last_ticket: Ticket,
     next_tick: Option<Millis>,
     swept_at: Millis,
@@ -109,7 +108,6 @@ impl Gate {
             running: 0,
             running_of: BTreeMap::new(),
             line: Line::default(),
-            blocked_until: 0,
             last_ticket: 0,
             next_tick: None,
             swept_at: 0,
@@ -178,11 +176,6 @@ impl Gate {
     /// Somebody who waited has gone (flow 1.20).
     pub fn forget(&mut self, ticket: Ticket) {
         self.line.remove(ticket);
-    }
-
-    /// Nobody passes before an instant (flow 1.23); 0 lifts it.
-    pub fn block(&mut self, until: Millis) {
-        self.blocked_until = until;
     }
 
     /// Everybody who waits is sent away (flow 1.24).
@@ -292,9 +285,6 @@ impl Gate {
 
     /// What holds a request for a model, here.
     fn held(&mut self, model: &ModelId, now: Millis) -> Option<Hold> {
-        if self.blocked_until > now {
-            return Some(Hold::Rest(Some(self.blocked_until)));
-        }
         let caps = &self.settings;
         if caps.account_cap > 0 && self.running >= caps.account_cap {
             return Some(Hold::Cap(Level::Account));

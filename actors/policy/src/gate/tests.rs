@@ -201,26 +201,33 @@ fn e13_e14_a_model_cap_is_exact_and_positive() {
     stage.goes_in("glm-5");
 }
 
+/// A connection that rests until an instant.
+struct Rests(Millis);
+
+impl Door for Rests {
+    fn pass(&mut self, _: Ticket, now: Millis) -> Result<(), Hold> {
+        if now < self.0 { Err(Hold::Rest(Some(self.0))) } else { Ok(()) }
+    }
+}
+
 #[test]
 fn e16_a_block_ends_by_itself() {
-    let mut stage = Stage::new(settings(1, &[]));
-    stage.gate.block(500);
-    let waiting = stage.until(100).waits("m");
-    stage.until(1_000);
-    assert_eq!(stage.started, [(waiting, 500)]);
-    assert_eq!(stage.refuses("m", Patience::None), Exclusion::ConcurrencyCap);
+    let mut gate = Gate::new(settings(1, &[]));
+    let entry = Entry { model: &"m".into(), patience: Patience::Queue, behind: false };
+    let Ok(Entered::Waits(waiting)) = gate.enter(&entry, &mut Rests(500), 100) else { panic!("it waits") };
+    assert!(gate.tick(&mut Rests(500), 100).admitted.is_empty());
+    assert_eq!(gate.next_tick_at(), Some(500), "nothing else happens");
+    assert_eq!(gate.tick(&mut Rests(500), 500).admitted, [waiting]);
 }
 
 #[test]
 fn newcomers_do_not_overtake_those_who_wait_for_the_same() {
-    let mut stage = Stage::new(settings(2, &[]));
-    stage.gate.block(500);
-    let waiting = stage.waits("m");
-    stage.gate.block(0);
+    let mut gate = Gate::new(settings(2, &[]));
+    let entry = Entry { model: &"m".into(), patience: Patience::Queue, behind: false };
+    let asked = [gate.enter(&entry, &mut Rests(500), 0), gate.enter(&entry, &mut Open, 500)];
     // Nobody has looked yet: the newcomer goes behind, and both are let in by the next look.
-    let newcomer = stage.asks("m", Patience::Queue).unwrap();
-    assert!(matches!(newcomer, Entered::Waits(_)));
-    assert_eq!(stage.started.first(), Some(&(waiting, 0)));
+    assert_eq!(asked, [Ok(Entered::Waits(1)), Ok(Entered::Waits(2))]);
+    assert_eq!(gate.tick(&mut Open, 500).admitted, [1, 2]);
 }
 
 #[test]

@@ -54,8 +54,6 @@ pub struct LimiterEntry {
 pub struct GateView {
     /// The account, then each model with a cap.
     pub levels: Vec<LevelView>,
-    /// Nobody passes before it, epoch ms.
-    pub blocked_until: Option<Millis>,
     /// How long the oldest has been waiting, ms.
     pub oldest_wait_ms: Option<Millis>,
     /// The limiters; none: the connection is not protected.
@@ -81,7 +79,6 @@ impl Gate {
         });
         GateView {
             levels: std::iter::once(account).chain(models).collect(),
-            blocked_until: Some(self.blocked_until).filter(|until| *until > now),
             oldest_wait_ms: self.line.oldest_wait().map(|since| now.saturating_sub(since)),
             limiters: self.limiter_views(now),
         }

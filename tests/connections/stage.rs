@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::process::{self, Process, Site, call};
+use crate::process::{self, Process, Site, operate};
 use crate::support::Upstream;
 
 /// What the file gives its connection.
@@ -48,15 +48,12 @@ impl Stage {
 
     /// Kills it as a crash does, and starts it again.
     pub fn crash(&mut self) {
-        self.process.signal("KILL");
-        self.process.child.wait().unwrap();
-        self.process = self.site.start();
+        self.site.crash(&mut self.process);
     }
 
     /// An operator's call: status and JSON.
     pub fn api(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        api(&self.process.address, method, path, &body)
+        operate(&self.process.address, method, path, body)
     }
 
     pub fn get(&self, path: &str) -> Value {
@@ -114,10 +111,4 @@ impl Stage {
             .map(|row| (text(&row["id"]), text(&row["source"])))
             .collect()
     }
-}
-
-pub fn api(address: &str, method: &str, path: &str, body: &str) -> (u16, Value) {
-    let (status, _, text) = call(address, method, path, body);
-    let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{method} {path}: {error}: {text}"));
-    (status, json)
 }

@@ -58,6 +58,14 @@ impl Site {
         site
     }
 
+    /// Kills a process of it as a crash does, and starts it again.
+    #[allow(dead_code)]
+    pub fn crash(&self, process: &mut Process) {
+        process.signal("KILL");
+        process.child.wait().unwrap();
+        *process = self.start();
+    }
+
     /// Changes the config.
     pub fn edit(&self, change: impl FnOnce(String) -> String) {
         let config = fs::read_to_string(self.path("config.toml")).unwrap();
@@ -154,6 +162,14 @@ pub fn read(mut stream: TcpStream) -> (u16, String, String) {
 /// A whole exchange.
 pub fn call(address: &str, method: &str, path: &str, body: &str) -> (u16, String, String) {
     read(open(address, method, path, body))
+}
+
+/// An operator's call: status and JSON.
+#[allow(dead_code)]
+pub fn operate(address: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let (status, _, text) = call(address, method, path, &body);
+    (status, json_of(&text))
 }
 
 /// Asks a model.

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::process::{Process, Site, call, read};
+use crate::process::{Process, Site, operate, read};
 use crate::support::Upstream;
 
 /// Keys of clients: a plain one, and one that is limited to its pools.
@@ -66,17 +66,12 @@ impl Stage {
 
     /// Kills it as a crash does, and starts it again.
     pub fn crash(&mut self) {
-        self.process.signal("KILL");
-        self.process.child.wait().unwrap();
-        self.process = self.site.start();
+        self.site.crash(&mut self.process);
     }
 
     /// An operator's call: status and JSON.
     pub fn api(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let (status, _, text) = call(&self.process.address, method, path, &body);
-        let json = serde_json::from_str(&text);
-        (status, json.unwrap_or_else(|error| panic!("{method} {path}: {error}: {text}")))
+        operate(&self.process.address, method, path, body)
     }
 
     /// Makes the pool `team` of these accounts.

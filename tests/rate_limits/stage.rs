@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::process::{Process, Site, call, open};
+use crate::process::{Process, Site, open, operate};
 use crate::support::{Answer, Gate, Upstream, eventually};
 
 pub struct Stage {
@@ -44,9 +44,7 @@ impl Stage {
 
     /// Kills it as a crash does, and starts it again.
     pub fn crash(&mut self) {
-        self.process.signal("KILL");
-        self.process.child.wait().unwrap();
-        self.process = self.site.start();
+        self.site.crash(&mut self.process);
     }
 
     /// Kills it and reads the keys of its store that begin with this.
@@ -64,10 +62,7 @@ impl Stage {
 
     /// An operator's call: status and JSON.
     pub fn api(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let (status, _, text) = call(&self.process.address, method, path, &body);
-        let json = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
-        (status, serde_json::from_str(json).unwrap_or_else(|error| panic!("{path}: {error}: {text}")))
+        operate(&self.process.address, method, path, body)
     }
 
     pub fn get(&self, path: &str) -> Value {

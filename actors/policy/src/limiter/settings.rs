@@ -1,6 +1,6 @@
 //! The numbers of a limiter, and how narrow it is.
 
-use crate::time::Millis;
+use crate::time::{Millis, SECOND};
 
 /// A limiter's numbers; 0 is unlimited for all but the longest wait (flow 4.1, decisions 14, 15a).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +20,19 @@ pub struct LimiterSettings {
 }
 
 impl LimiterSettings {
+    /// No limit but the longest wait (decision 15a, flow 4.1).
+    pub const FREE: Self = Self {
+        rpm: 0,
+        min_time_ms: 0,
+        parallel: 0,
+        max_wait_ms: 30 * SECOND,
+        max_depth: 0,
+        scope: LimiterScope::Connection,
+    };
+
     /// Starts per minute and nothing else: the static window of a provider (flow 4.4).
     pub fn of_window(rpm: u32) -> Self {
-        let scope = LimiterScope::Connection;
-        Self { rpm, min_time_ms: 0, parallel: 0, max_wait_ms: 0, max_depth: 0, scope }
+        Self { rpm, ..Self::FREE }
     }
 }
 

@@ -8,21 +8,14 @@ mod line;
 mod pausing;
 mod resets;
 
-use super::{Limiter, LimiterScope, LimiterSettings, RateHeaders};
+use super::{Limiter, LimiterSettings, RateHeaders};
 use crate::time::Millis;
 
 /// 2026-01-15T12:00:00Z
 const T0: Millis = 1_768_478_400_000;
 
 /// The built-in numbers (decision 15a).
-const FREE: LimiterSettings = LimiterSettings {
-    rpm: 0,
-    min_time_ms: 0,
-    parallel: 0,
-    max_wait_ms: 30_000,
-    max_depth: 0,
-    scope: LimiterScope::Connection,
-};
+const FREE: LimiterSettings = LimiterSettings::FREE;
 
 fn free() -> Limiter {
     Limiter::new(FREE, T0)

@@ -6,14 +6,7 @@ use crate::gate::GateSettings;
 use crate::limiter::{LimiterScope, LimiterSettings};
 use crate::time::Millis;
 
-const FREE: LimiterSettings = LimiterSettings {
-    rpm: 0,
-    min_time_ms: 0,
-    parallel: 0,
-    max_wait_ms: 30_000,
-    max_depth: 0,
-    scope: LimiterScope::Connection,
-};
+const FREE: LimiterSettings = LimiterSettings::FREE;
 
 fn limited(limiter: LimiterSettings) -> GateSettings {
     GateSettings { limiter: Some(limiter), ..settings(0, &[]) }

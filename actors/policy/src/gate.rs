@@ -141,7 +141,9 @@ impl Gate {
             return Err(Refusal { why: Exclusion::QueueTimeout, retry_at: pause });
         }
         if let Some(refusal) = self.full(&waiter.lane, hold, patience, now) {
-            let overflows = patience.is_soft() && self.may_overflow(hold, model, now);
+            // Nothing but the slot may be missing (flow 2.27).
+            let slotless = patience.is_soft() && hold == Hold::Cap(Level::Account);
+            let overflows = slotless && self.held_inside(model, now).is_none();
             return match overflows && door.pass(ticket, now).is_ok() {
                 true => {
                     self.admit(ticket, model.clone(), false, now);
@@ -289,29 +291,21 @@ impl Gate {
         if caps.account_cap > 0 && self.running >= caps.account_cap {
             return Some(Hold::Cap(Level::Account));
         }
-        let cap = caps.model_caps.get(model).copied().unwrap_or(0);
+        self.held_inside(model, now)
+    }
+
+    /// What holds it besides the account's cap.
+    fn held_inside(&mut self, model: &ModelId, now: Millis) -> Option<Hold> {
+        let cap = self.settings.model_caps.get(model).copied().unwrap_or(0);
         if cap > 0 && self.running_of.get(model).copied().unwrap_or(0) >= cap {
             return Some(Hold::Cap(Level::Model));
         }
-        self.held_by_limiter(model, now)
-    }
-
-    fn held_by_limiter(&mut self, model: &ModelId, now: Millis) -> Option<Hold> {
         let limiters = self.limiters.as_mut()?;
         match limiters.of(&limiters.key(model), now).pace(now) {
             Pace::Go => None,
             Pace::Until(at) => Some(Hold::Pace(Some(at))),
             Pace::Busy => Some(Hold::Pace(None)),
         }
-    }
-
-    /// Whether a request for a model may go on although the account has no slot for it (flow 2.27):
-    /// nothing else may hold it.
-    fn may_overflow(&mut self, hold: Hold, model: &ModelId, now: Millis) -> bool {
-        let cap = self.settings.model_caps.get(model).copied().unwrap_or(0);
-        matches!(hold, Hold::Cap(Level::Account))
-            && (cap == 0 || self.running_of.get(model).copied().unwrap_or(0) < cap)
-            && self.held_by_limiter(model, now).is_none()
     }
 
     /// A refusal if the line that a newcomer would join is full (flow 1.16, 4.13).

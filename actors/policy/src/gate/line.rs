@@ -207,6 +207,11 @@ impl Line {
         due
     }
 
+    /// Looks at somebody again at an instant.
+    pub(super) fn remind(&mut self, ticket: Ticket, at: Option<Millis>) {
+        self.deadlines.extend(at.map(|at| (at, ticket)));
+    }
+
     /// Those whose last deadline comes before an instant.
     pub(super) fn ending_before(&self, until: Millis) -> Vec<Ticket> {
         let ending = self.waiters.iter().filter(|(_, waiter)| waiter.last_deadline() < until);

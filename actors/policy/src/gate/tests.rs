@@ -356,3 +356,41 @@ fn only_those_who_have_waited_follow() {
     stage.gate.succeeded(5_000);
     assert!(stage.gate.ramp.is_none());
 }
+
+/// Flow 1.16: any one of its gates that has as many waiters refuses; the account's are all of them.
+#[test]
+fn the_line_of_an_account_is_one_line() {
+    let mut stage = Stage::new(GateSettings { queue_size: 2, ..settings(4, &[("m", 1), ("k", 1)]) });
+    for model in ["m", "k"] {
+        stage.goes_in(model);
+        stage.waits(model);
+    }
+    assert_eq!(stage.refuses("m", Patience::Queue), Exclusion::SemaphoreQueueFull);
+    // Without a cap on the account each model has a line of its own.
+    stage.gate.configure(GateSettings { queue_size: 2, ..settings(0, &[("m", 1), ("k", 1)]) }, 0);
+    stage.waits("m");
+    assert_eq!(stage.refuses("m", Patience::Queue), Exclusion::SemaphoreQueueFull);
+}
+
+/// Those who come while others wait for a cap above stand in the same line, and it is as long.
+#[test]
+fn a_line_for_a_cap_above_is_bounded_too() {
+    let mut gate = Gate::new(GateSettings { queue_size: 2, ..settings(0, &[]) });
+    let entry = Entry { model: &"m".into(), patience: Patience::Queue, behind: false };
+    for _ in 0..2 {
+        assert!(matches!(gate.enter(&entry, &mut Rooms(0), 0), Ok(Entered::Waits(_))));
+        gate.tick(&mut Rooms(0), 0);
+    }
+    assert_eq!(gate.enter(&entry, &mut Rooms(0), 0).unwrap_err().why, Exclusion::SemaphoreQueueFull);
+}
+
+/// Whatever holds it, nobody waits longer than the larger of both budgets.
+#[test]
+fn a_rest_is_waited_for_no_longer_than_anything_else() {
+    let mut gate = Gate::new(settings(1, &[]));
+    let entry = Entry { model: &"m".into(), patience: Patience::Queue, behind: false };
+    let Ok(Entered::Waits(waiting)) = gate.enter(&entry, &mut Rests(90_000), 0) else { panic!("it waits") };
+    assert!(gate.tick(&mut Rests(90_000), 29_999).refused.is_empty());
+    let over = Refusal { why: Exclusion::ConnectionCooldown, retry_at: Some(90_000) };
+    assert_eq!(gate.tick(&mut Rests(90_000), 30_000).refused, [(waiting, over)]);
+}

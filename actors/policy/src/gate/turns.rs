@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Door, Gate, Hold, Holder, Lane, SWEEP_MS, Ticket};
+use super::{Door, Gate, Hold, Holder, Lane, Level, SWEEP_MS, Ticket};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::ModelId;
 use crate::limiter::{Limiter, LimiterKey};
@@ -102,9 +102,16 @@ impl Gate {
         for ticket in self.line.due(now) {
             let Some(waiter) = self.line.get(ticket) else { continue };
             let Some(hold) = holds.get(&waiter.lane).copied() else { continue };
-            let Some(refusal) = waiter.over(hold, now) else { continue };
             let model = waiter.model.clone();
-            let overflows = waiter.soft && self.may_overflow(hold, &model, now);
+            let slotless = waiter.soft && hold == Hold::Cap(Level::Account) && now >= waiter.cap_deadline;
+            // Who goes on without a slot waits for the rest of what holds it.
+            let inside = if slotless { self.held_inside(&model, now) } else { None };
+            let overflows = slotless && inside.is_none();
+            let Some(waiter) = self.line.get(ticket) else { continue };
+            let Some(refusal) = waiter.over(inside.unwrap_or(hold), now) else {
+                self.line.remind(ticket, inside.and_then(|hold| hold.until()));
+                continue;
+            };
             self.line.remove(ticket);
             if overflows && door.pass(ticket, now).is_ok() {
                 self.admit(ticket, model, false, now);

@@ -81,3 +81,18 @@ fn e34_without_a_cap_nothing_is_waited_for() {
         assert!(matches!(stage.asks("m", SOFT), Ok(Entered::In(_))));
     }
 }
+
+/// What the provider's pace holds does not go on for want of a slot.
+#[test]
+fn a_pause_stays_a_pause() {
+    let limiter = crate::limiter::LimiterSettings::FREE;
+    let mut stage = Stage::new(crate::gate::GateSettings { limiter: Some(limiter), ..settings(1, &[]) });
+    stage.goes_in("m");
+    stage.gate.pause(&"m".into(), 20_000, 0);
+    let soft = waits(&mut stage, Patience::Soft { wait_ms: 5_000, queue: Some(20) });
+    stage.until(19_999);
+    assert_eq!((stage.started.len(), stage.refused.len()), (0, 0));
+    stage.until(20_000);
+    assert_eq!(stage.started, [(soft, 20_000)], "without a slot, which it has waited for long enough");
+    assert!(stage.gate.is_without_slot(soft));
+}

@@ -394,3 +394,17 @@ fn a_rest_is_waited_for_no_longer_than_anything_else() {
     let over = Refusal { why: Exclusion::ConnectionCooldown, retry_at: Some(90_000) };
     assert_eq!(gate.tick(&mut Rests(90_000), 30_000).refused, [(waiting, over)]);
 }
+
+/// A trial that came to nothing gives way to another one, not to a second one beside those who are in.
+#[test]
+fn who_is_in_counts_over_a_second_trial() {
+    let mut stage = Stage::new(settings(0, &[]));
+    stage.gate.comes_back(0);
+    let running = stage.goes_in("m");
+    stage.until(10).gate.comes_back(10);
+    let model = ModelId::from("m");
+    let behind = Entry { model: &model, patience: Patience::None, behind: true };
+    assert!(stage.gate.enter(&behind, &mut Open, 10).is_err());
+    stage.leaves(running);
+    assert!(stage.gate.enter(&behind, &mut Open, 10).is_ok());
+}

@@ -366,6 +366,14 @@ fn a_target_that_is_full_twice_is_over() {
     assert_eq!(run.attempts.refused(0, full), Next::Exhausted);
 }
 
+/// Who comes back to a target is known: it follows others there (FC-108).
+#[test]
+fn a_target_that_was_sent_to_is_remembered() {
+    let mut run = Loop::over(&plan(true, &["a@1", "b@1"]));
+    run.attempts.dispatch(0);
+    assert_eq!([0, 1].map(|target| run.attempts.was_tried(target)), [true, false]);
+}
+
 /// Routing 16 #79, and decision 9b for single targets.
 #[test]
 fn row_79_what_the_client_gets_when_all_failed() {

@@ -408,3 +408,17 @@ fn who_is_in_counts_over_a_second_trial() {
     stage.leaves(running);
     assert!(stage.gate.enter(&behind, &mut Open, 10).is_ok());
 }
+
+/// What fails at once must not let the next one in at once: who is in counts over a stumble.
+#[test]
+fn who_is_in_counts_over_a_stumble() {
+    let mut stage = Stage::new(settings(0, &[]));
+    stage.gate.comes_back(0);
+    let running = stage.goes_in("m");
+    stage.until(10).gate.stumbled(10);
+    let model = ModelId::from("m");
+    let behind = Entry { model: &model, patience: Patience::None, behind: true };
+    assert!(stage.gate.enter(&behind, &mut Open, 10).is_err());
+    stage.leaves(running);
+    assert!(stage.gate.enter(&behind, &mut Open, 10).is_ok());
+}

@@ -290,3 +290,26 @@ fn rows_e74_to_e81_of_flow() {
     let recording = per_model.record(&says_wait(20_000, Typed));
     assert!(recording.lock.is_some() && recording.pause_ms.is_none(), "FC-021: its other models go on");
 }
+
+/// A stated wait becomes no lock where none may be written, and nothing where waits are not obeyed.
+#[test]
+fn a_stated_wait_locks_only_where_it_may() {
+    let long = says_wait(34_000, HintSource::GoogleRpcRetryInfo);
+    let limited = || {
+        let mut place = place("gemini");
+        let scope = LimiterScope::of("gemini");
+        place.limiter = Some(LimiterSettings { scope, ..LimiterSettings::FREE });
+        place
+    };
+    assert!(limited().record(&long).lock.is_some());
+    let mut full = limited();
+    full.locks_full = true;
+    assert_eq!(full.record(&long).lock, None, "contract 8: as many as may be");
+    let mut blocked = limited();
+    blocked.breaker_blocks = true;
+    assert_eq!(blocked.record(&long).lock, None, "nobody is let through anyway");
+    let mut deaf = limited();
+    deaf.cooldown.use_hints = false;
+    let recording = deaf.record(&says_wait(20_000, HintSource::GoogleRpcRetryInfo));
+    assert_eq!((recording.lock, recording.pause_ms), (None, None), "hints are not obeyed");
+}

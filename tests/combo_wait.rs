@@ -14,7 +14,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::{Answer, Reply, Setup, World};
+use support::{Answer, Gate, Reply, Setup, World, eventually};
 
 const JSON: &str = "content-type: application/json\r\n";
 /// Neither retries nor anything else that takes time.
@@ -116,6 +116,27 @@ fn fc_108_waiters_wake_late_and_apart() {
     // The order was given some moment before `earliest`.
     at_least(woken[0], 900);
     at_least(woken[19] - woken[0], 60);
+}
+
+/// Core 3.2.1: "too many at once" of an account that has no cap here. Who was told so comes back when
+/// one of those has ended who are in.
+#[test]
+fn fc_108_who_was_one_too_many_comes_back_when_a_place_is_free() {
+    let retries = "max_retries = 1, retry_delay_ms = 50";
+    let world = Setup::new().provider("a", 1).combo_with("m", &["a"], retries).start();
+    let gate = Gate::default();
+    let crowded = json!({"error": {"message": "too many concurrent requests"}}).to_string();
+    world.upstream("a").answers_first([Answer::good("a").held_by(&gate), Answer::sized(429, JSON, crowded)]);
+    let mut first = world.open("/v1/chat/completions", &json!({"model": "m"}));
+    eventually("one is in", || world.upstream("a").asked() == 1);
+    let mut second = world.open("/v1/chat/completions", &json!({"model": "m"}));
+    let queued = || world.admin("/api/monitoring/health").json()["gates"]["queued"].as_u64();
+    eventually("the other stands in line", || queued() == Some(1));
+    assert_eq!(world.upstream("a").asked(), 2);
+    gate.open();
+    first.reply().served_by("a");
+    second.reply().served_by("a");
+    assert_eq!(world.upstream("a").asked(), 3);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use policy::breaker::{Admission, Grant};
 use policy::change::{Exclusion, Refusal};
-use policy::gate::Patience;
+use policy::gate::{Patience, Stumble};
 use policy::limiter::RateHeaders;
 use policy::plan::Planned;
 use policy::time::Millis;
@@ -196,8 +196,8 @@ impl Permit {
 
     /// It failed and will be tried again: nothing is reported (decision 9c), and those who wait for
     /// the connection follow with more care.
-    pub fn stumble(mut self) {
-        self.slot.stumble();
+    pub fn stumble(mut self, failure: &Failure) {
+        self.slot.stumble(Stumble::of(failure));
     }
 
     /// Gives everything back and waits until the owners have heard of a failure.

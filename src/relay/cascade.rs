@@ -108,12 +108,20 @@ impl<'a> Run<'a> {
         let target = self.plan.targets[index].clone();
         let others = self.attempts.others_left(index);
         let owners = &self.worker.tower.owners;
-        let acquired = owners.acquire(&target, others).await;
+        let acquired = match !others && self.follows() {
+            true => owners.acquire_behind(&target).await,
+            false => owners.acquire(&target, others).await,
+        };
         self.lease = None;
         match acquired {
             Ok(permit) => self.send(index, permit).await,
             Err(refusal) => Err(self.refused(index, refusal)),
         }
+    }
+
+    /// It has failed or sat out a rest: it follows those who try the connection first (FC-108).
+    pub(super) fn follows(&self) -> bool {
+        self.waits.has_waited() || self.attempts.dispatched() > 0
     }
 
     /// An owner said no.
@@ -194,7 +202,7 @@ impl<'a> Run<'a> {
         };
         // A failure that is followed by a retry of the same target is not settled (decision 9c).
         if matches!(next, Next::Try { retry: true, .. }) {
-            permit.stumble();
+            permit.stumble(&failure);
             return next;
         }
         let counts = self.attempts.counts(index, permit.is_probe());

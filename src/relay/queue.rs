@@ -40,7 +40,7 @@ impl Run<'_> {
         };
         let since = Instant::now();
         let patience = self.plan.patience;
-        let behind = self.waits.has_waited() || self.attempts.dispatched() > 0;
+        let behind = self.follows();
         let turn = {
             let wait = |index: usize| {
                 let target = &self.plan.targets[index];

@@ -24,8 +24,8 @@ use crate::time::{Millis, SECOND};
 pub use hold::{Hold, Level};
 pub use line::{Lane, Patience};
 use line::{Line, Waiter};
-pub use ramp::FOLLOW_MS;
 use ramp::Ramp;
+pub use ramp::{FOLLOW_MS, Stumble};
 pub use settings::{GateSettings, cap};
 pub use text::{CapsFault, caps_of_text};
 pub use turns::Turns;
@@ -241,10 +241,13 @@ impl Gate {
         self.ramp = self.ramp.and_then(|ramp| ramp.succeeded(now));
     }
 
-    /// A request failed and will come back: too many followed. Nothing is held against the
-    /// connection for it (decision 9c), but its line begins anew.
-    pub fn stumbled(&mut self, now: Millis) {
-        self.ramp = self.ramp.map(|ramp| ramp.stumbled(now));
+    /// A request failed, has left and will come back. Nothing is held against the connection for it
+    /// (decision 9c), but those who follow do so with more care.
+    pub fn stumbled(&mut self, stumble: Stumble, now: Millis) {
+        self.ramp = match stumble {
+            Stumble::Failed => self.ramp.map(|ramp| ramp.stumbled(now)),
+            Stumble::Crowded => Some(Ramp::crowded(self.holders.len(), now)),
+        };
     }
 
     /// An operator says that the waits which the provider stated are over, and all that follows them.

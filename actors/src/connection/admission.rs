@@ -123,7 +123,7 @@ impl Connection {
             self.note("ready", "ready", "trial", now);
         }
         let (connection, clock) = (self.shared.clone(), self.links.clock);
-        Slot { trial, ticket, connection, clock, _places: places, spoken: false, stumbled: false }
+        Slot { trial, ticket, connection, clock, _places: places, spoken: false, stumbled: None }
     }
 
     /// Looks whose turn it is, if anybody waits.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use policy::change::Refusal;
 use policy::cooldown::Trial;
-use policy::gate::Ticket;
+use policy::gate::{Stumble, Ticket};
 use tokio::sync::oneshot;
 
 use super::admission::{Forget, Look};
@@ -25,13 +25,13 @@ pub struct Slot {
     /// Places in the ceilings above: they return with the slot.
     pub(super) _places: [Place; 2],
     pub(super) spoken: bool,
-    pub(super) stumbled: bool,
+    pub(super) stumbled: Option<Stumble>,
 }
 
 impl Slot {
     /// The request failed and will come back; nothing is reported of that (decision 9c).
-    pub(crate) fn stumble(&mut self) {
-        self.stumbled = true;
+    pub(crate) fn stumble(&mut self, stumble: Stumble) {
+        self.stumbled = Some(stumble);
     }
 
     /// From now on the holder reports the outcome; dropping only gives the slot back.
@@ -44,10 +44,10 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let now = self.clock.now();
         let mut gate = self.connection.gate();
-        if self.stumbled {
-            gate.stumbled(now);
-        }
         let somebody_waits = gate.leave(self.ticket, now);
+        if let Some(stumble) = self.stumbled {
+            gate.stumbled(stumble, now);
+        }
         drop(gate);
         self.connection.in_flight.fetch_sub(1, Ordering::SeqCst);
         if !self.spoken && self.trial.lone {

@@ -6,7 +6,9 @@ mod soft;
 
 use std::collections::BTreeMap;
 
-use super::{Door, Entered, Entry, Gate, GateSettings, Hold, Level, Open, Patience, Ticket, Turns, cap};
+use super::{
+    Door, Entered, Entry, Gate, GateSettings, Hold, Level, Open, Patience, Stumble, Ticket, Turns, cap,
+};
 use crate::change::{Exclusion, Refusal};
 use crate::ids::ModelId;
 use crate::time::Millis;

@@ -1,6 +1,6 @@
 //! How a line follows a connection that has come back (FC-108, decision 3a).
 
-use super::{Entry, GateSettings, Open, Patience, Stage, Ticket, settings};
+use super::{Entry, GateSettings, Open, Patience, Stage, Stumble, Ticket, settings};
 use crate::change::Exclusion;
 use crate::ids::ModelId;
 use crate::time::Millis;
@@ -45,7 +45,7 @@ fn a_line_that_stumbles_goes_on_with_care() {
     };
     (0..3).for_each(|_| stage.gate.succeeded(0));
     assert_eq!(room(&mut stage), 4);
-    stage.gate.stumbled(0);
+    stage.gate.stumbled(Stumble::Failed, 0);
     for (good, expected) in [(0, 1), (1, 2), (1, 2), (1, 3), (2, 3), (1, 4)] {
         (0..good).for_each(|_| stage.gate.succeeded(0));
         assert_eq!(room(&mut stage), expected, "after {good} more");
@@ -92,10 +92,56 @@ fn who_is_in_counts_over_a_stumble() {
     let mut stage = Stage::new(settings(0, &[]));
     stage.gate.comes_back(0);
     let running = stage.goes_in("m");
-    stage.until(10).gate.stumbled(10);
+    stage.until(10).gate.stumbled(Stumble::Failed, 10);
     let model = ModelId::from("m");
     let behind = Entry { model: &model, patience: Patience::None, behind: true };
     assert!(stage.gate.enter(&behind, &mut Open, 10).is_err());
     stage.leaves(running);
     assert!(stage.gate.enter(&behind, &mut Open, 10).is_ok());
+}
+
+/// An account that never rested and says "too many at once" bears as many as are in besides the one it
+/// refused (core 3.2.1): those who come back are held to that, and one more is tried after four times as
+/// many successes. Another kind of failure holds nobody there, and who comes fresh is let in as ever.
+#[test]
+fn a_crowded_account_shows_how_many_it_bears() {
+    let mut stage = Stage::new(settings(0, &[]));
+    let model = ModelId::from("m");
+    let behind = Entry { model: &model, patience: Patience::None, behind: true };
+    let room = |stage: &Stage| {
+        let mut gate = stage.gate.clone();
+        (0..9).take_while(|_| gate.enter(&behind, &mut Open, stage.now).is_ok()).count()
+    };
+    let inside: Vec<Ticket> = (0..5).map(|_| stage.goes_in("m")).collect();
+    stage.until(10).leaves(inside[4]);
+    stage.gate.stumbled(Stumble::Failed, 10);
+    assert_eq!(room(&stage), 9, "it may have been anything");
+    for refused in [inside[3], inside[2]] {
+        stage.leaves(refused);
+        stage.gate.stumbled(Stumble::Crowded, 10);
+    }
+    assert_eq!(room(&stage), 0, "two are in: no more were borne");
+    stage.leaves(inside[1]);
+    for (good, expected) in [(0, 1), (7, 1), (1, 2), (11, 2), (1, 3)] {
+        (0..good).for_each(|_| stage.gate.succeeded(10));
+        assert_eq!(room(&stage), expected, "one is in; after {good} more");
+    }
+    stage.goes_in("m");
+    stage.leaves(inside[0]);
+    stage.gate.stumbled(Stumble::Crowded, 10);
+    assert_eq!(room(&stage), 0, "the measure is taken anew");
+    stage.until(10_009);
+    assert_eq!(room(&stage), 0);
+    stage.until(10_010);
+    assert_eq!(room(&stage), 1, "time widens it, too");
+}
+
+/// Who is alone and refused all the same: one may be in, never none.
+#[test]
+fn an_account_that_bears_nobody_is_still_asked() {
+    let mut stage = Stage::new(settings(0, &[]));
+    stage.gate.stumbled(Stumble::Crowded, 0);
+    let model = ModelId::from("m");
+    let behind = Entry { model: &model, patience: Patience::None, behind: true };
+    assert!(stage.gate.enter(&behind, &mut Open, 0).is_ok());
 }

@@ -31,6 +31,7 @@ pub mod recording;
 pub mod rotation;
 pub mod rules;
 pub mod strategy;
+pub mod stream;
 pub mod time;
 pub mod token;
 pub mod verdict;

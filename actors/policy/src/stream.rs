@@ -1,0 +1,9 @@
+//! What a stream owes: progress within its limits, and the truth about its end
+//! (flow 6; decisions 18-22).
+//!
+//! The wire formats turn frames into [`Sight`]s; here is decided what they mean: hold, let go,
+//! fail, complete or cut. Nothing of it knows a dialect, a socket or a clock.
+
+mod sight;
+
+pub use sight::{Ending, Finish, Kind, Sight};

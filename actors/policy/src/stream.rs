@@ -4,6 +4,10 @@
 //! The wire formats turn frames into [`Sight`]s; here is decided what they mean: hold, let go,
 //! fail, complete or cut. Nothing of it knows a dialect, a socket or a clock.
 
+mod progress;
 mod sight;
+mod watch;
 
+pub use progress::{Fate, HELD_MOST, Progress};
 pub use sight::{Ending, Finish, Kind, Sight};
+pub use watch::{Limit, StreamLimits, Watch};

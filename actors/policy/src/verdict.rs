@@ -55,6 +55,9 @@ impl Signal {
 pub enum End {
     /// A complete head with this status; for 2xx the answer was judged good at commit.
     Status(u16),
+    /// A good head, and then an error inside the stream that stands for this status: it is judged
+    /// like one, but no gateway's restatement of a status concerns it (flow 6.10).
+    InStream(u16),
     /// No usable answer came.
     Transport(Transport),
     /// One of our own limits ended it before one byte of the answer came (decision 9).
@@ -67,6 +70,9 @@ pub enum End {
     StallBeforeCommit,
     /// A 2xx that ended well with nothing in it: the request's affair (routing 7.3).
     Empty,
+    /// A stream that ended well before anything meaningful came: the request's affair, and worth
+    /// one more try (flow 6.2.6).
+    EarlyEof,
     /// Our own limit ended a stream after commit: recorded, cools nobody (decision 9a).
     StallAfterCommit,
     /// Nothing was sent: the refresh token is dead, and with it the credential (FC-038).
@@ -115,7 +121,9 @@ pub enum Verdict {
 pub fn judge(signal: &Signal, case: &Case<'_>) -> Verdict {
     match signal.end {
         End::Status(200..=299) => Verdict::Success,
-        End::Status(status) => Verdict::Failure(table::of_status(&look::Look::at(signal, status, case))),
+        End::Status(status) | End::InStream(status) => {
+            Verdict::Failure(table::of_status(&look::Look::at(signal, status, case)))
+        }
         end => match table::of_end(end) {
             Some(failure) => Verdict::Failure(Failure { hint: signal.hint, ..failure }),
             None => Verdict::Neutral,

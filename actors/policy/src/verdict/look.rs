@@ -4,7 +4,7 @@
 use super::lists::{self, QUOTA};
 use super::phrase::List;
 use super::words::Words;
-use super::{Case, RuleId, Signal};
+use super::{Case, End, RuleId, Signal};
 use crate::hint::{self, Hint};
 use crate::ids::Class;
 use crate::rules::{Found, Restated, Seen, restate};
@@ -29,7 +29,9 @@ impl<'a> Look<'a> {
     pub(super) fn at(signal: &'a Signal, status: u16, case: &'a Case<'a>) -> Self {
         let words = Words::of(&signal.text, case.request);
         let stated = signal.hint.map(|hint| hint.wait_ms);
-        let restated = restate(case.provider, status, &words.texts, stated);
+        // An error inside a stream has no status that a gateway could misstate (flow 6.10).
+        let provider = if matches!(signal.end, End::InStream(_)) { "" } else { case.provider };
+        let restated = restate(provider, status, &words.texts, stated);
         let quota = words.say(&QUOTA);
         let (status, hint) = (restated.status, signal.hint);
         let mut look = Self { case, status, restated, words, trusted: true, quota, hint, signal };

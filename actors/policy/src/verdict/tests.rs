@@ -6,6 +6,7 @@ mod echo;
 mod examples;
 mod fields;
 mod lists;
+mod streams;
 mod table;
 
 use super::{

@@ -49,10 +49,14 @@ const CREDENTIAL_DEAD: Failure = Failure {
 /// No cooldown, no breaker count (routing 7.3, 7.5).
 const EMPTY: Failure = SEND_INTERRUPTED;
 
+/// The same, and the only end of a stream that one more try on the same connection may mend
+/// (flow 6.2.6).
+const EARLY_EOF: Failure = Failure { then: Then::NextOrOnce, ..EMPTY };
+
 /// The verdict of an end; `None` for those that are judged by their status, or nobody's fault.
 pub(in crate::verdict) fn of_end(end: End) -> Option<Failure> {
     Some(match end {
-        End::Status(_) | End::ClientGone | End::Local => return None,
+        End::Status(_) | End::InStream(_) | End::ClientGone | End::Local => return None,
         End::Transport(Transport::ProxyUnreachable) => PROXY_UNREACHABLE,
         End::Transport(_) => NETWORK,
         End::NoFirstByte => NO_FIRST_BYTE,
@@ -60,6 +64,7 @@ pub(in crate::verdict) fn of_end(end: End) -> Option<Failure> {
         End::StallBeforeCommit => STALL_BEFORE_COMMIT,
         End::CredentialDead => CREDENTIAL_DEAD,
         End::Empty => EMPTY,
+        End::EarlyEof => EARLY_EOF,
         End::CutAfterCommit => CUT_AFTER_COMMIT,
         End::StallAfterCommit => STALL_AFTER_COMMIT,
     })

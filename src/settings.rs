@@ -26,6 +26,7 @@ mod services;
 mod sheet;
 mod stored;
 mod stored_connection;
+mod stream;
 mod table;
 mod value;
 mod walk;
@@ -60,6 +61,7 @@ pub use stored::Stored;
 pub use stored_connection::{
     OwnSecrets, Secrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
+pub use stream::{StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
 pub use table::{REQUIRED, Row, table};
 
 use policy::ids::ConnectionId;
@@ -81,6 +83,8 @@ pub struct Settings {
     pub mailbox: Mailbox,
     /// How providers are dialled.
     pub upstream: Upstream,
+    /// How long streams may take.
+    pub stream: StreamSettings,
     /// The scripted upstream.
     pub demo: Demo,
     /// What is logged.
@@ -103,6 +107,17 @@ pub struct Settings {
     pub pools: QuotaPools,
     /// Connections that an operator protects, whoever made them (flow 5).
     pub protected: BTreeSet<ConnectionId>,
+}
+
+impl Settings {
+    /// What watches over streams, as the requests take it with them.
+    pub fn streaming(&self) -> Streaming {
+        Streaming {
+            stream: self.stream.clone(),
+            recovery: self.resilience.stream_recovery.clone(),
+            stall_cools: self.resilience.stream_stall_cooldown,
+        }
+    }
 }
 
 impl Default for Settings {

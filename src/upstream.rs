@@ -11,4 +11,4 @@ pub use awc::http::Uri;
 pub use awc::http::header::{HeaderMap, HeaderName, HeaderValue};
 pub use call::{Answer, AnswerBody, Broken, Call, Dialled, Dialler};
 pub use connector::{ClientSettings, extra_roots};
-pub use endpoint::{Endpoint, Endpoints, Route, join_url};
+pub use endpoint::{Endpoint, Endpoints, Route, StreamTimeouts, join_url};

@@ -4,6 +4,7 @@ mod flow;
 mod judging;
 mod owners;
 mod pools;
+mod timeouts;
 
 use std::sync::Arc;
 
@@ -154,20 +155,17 @@ fn endpoint(
     for (name, value) in provider.headers.iter().chain(&connection.headers) {
         headers.push(header(name, value));
     }
-    let timeouts = &settings.upstream;
-    let first_byte_timeout =
-        connection.first_byte_timeout.or(provider.first_byte_timeout).unwrap_or(timeouts.first_byte_timeout);
+    let limits = timeouts::of(settings, provider, connection);
     Endpoint {
         addresses,
         headers: headers.into_iter().flatten().collect(),
         credential: connection.credential.clone(),
         session: None,
-        connect_timeout: connection
-            .connect_timeout
-            .or(provider.connect_timeout)
-            .unwrap_or(timeouts.connect_timeout),
-        first_byte_timeout,
-        execution: execution_limit(settings, provider, connection, first_byte_timeout),
+        connect_timeout: limits.connect,
+        first_byte_timeout: limits.account.first_byte,
+        execution: execution_limit(settings, provider, connection, limits.longest_first_byte()),
+        timeouts: limits.account,
+        model_timeouts: limits.models,
     }
 }
 

@@ -49,8 +49,7 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
             headers: Vec::new(),
             auth_header: None,
             oauth: None,
-            connect_timeout: None,
-            first_byte_timeout: None,
+            timeouts: Default::default(),
             source: Source::Demo,
         });
         for (index, connection) in connections.iter().enumerate() {
@@ -98,8 +97,7 @@ fn connection(id: &str, provider: &str, priority: u32) -> Connection {
         rate_limit: Default::default(),
         models: vec!["steady".into(), "*".into()],
         headers: Vec::new(),
-        connect_timeout: None,
-        first_byte_timeout: None,
+        timeouts: Default::default(),
         rate_limit_delay_ms: None,
         disable_cooling: false,
         rotation: Default::default(),

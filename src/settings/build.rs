@@ -11,6 +11,7 @@ mod keys;
 mod numbers;
 mod providers;
 mod sections;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -28,9 +28,13 @@ pub struct Effective {
 }
 
 /// Keys of a connection that take the place of a section's.
-const OVERRIDES: [(&str, &str); 8] = [
+const OVERRIDES: [(&str, &str); 12] = [
     ("connections[].timeouts.connect", "upstream.connect_timeout"),
     ("connections[].timeouts.first_byte", "upstream.first_byte_timeout"),
+    ("connections[].timeouts.first_content", "stream.first_content_timeout"),
+    ("connections[].timeouts.content_stall", "stream.content_stall_timeout"),
+    ("connections[].timeouts.total", "stream.total_timeout"),
+    ("connections[].timeouts.attempt", "stream.attempt_deadline"),
     (
         "connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds",
         "resilience.rotation.rate_limit_reset_seconds",

@@ -3,14 +3,13 @@
 //! References between them have been checked: a connection's provider exists, a
 //! target's provider exists, a pinned connection belongs to its target's provider.
 
-use std::time::Duration;
-
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
 use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
 
 use super::Secret;
 use super::flow::RateLimitOverrides;
+use super::stream::Timeouts;
 
 /// `[[providers]]`: an upstream vendor or endpoint family.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,10 +34,8 @@ pub struct Provider {
     pub auth_header: Option<AuthHeader>,
     /// Where its access tokens are renewed; `None`: nowhere.
     pub oauth: Option<OauthClient>,
-    /// Instead of `upstream.connect_timeout`.
-    pub connect_timeout: Option<Duration>,
-    /// Instead of `upstream.first_byte_timeout`.
-    pub first_byte_timeout: Option<Duration>,
+    /// How long its answers may take.
+    pub timeouts: Timeouts,
     /// Who made it.
     pub source: Source,
 }
@@ -67,6 +64,8 @@ pub struct Model {
     pub input_price: Option<f64>,
     /// US dollars per million output tokens.
     pub output_price: Option<f64>,
+    /// How long its answers may take; instead of the provider's.
+    pub timeouts: Timeouts,
 }
 
 /// A dialect of HTTP API.
@@ -141,10 +140,8 @@ pub struct Connection {
     pub models: Vec<String>,
     /// Extra request headers, in file order; they win over the provider's.
     pub headers: Vec<(String, String)>,
-    /// Instead of the provider's.
-    pub connect_timeout: Option<Duration>,
-    /// Instead of the provider's.
-    pub first_byte_timeout: Option<Duration>,
+    /// How long its answers may take; instead of the model's and the provider's.
+    pub timeouts: Timeouts,
     /// Rest after a 429 without a stated wait.
     pub rate_limit_delay_ms: Option<u64>,
     /// Whether failures never make it rest.

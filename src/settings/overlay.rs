@@ -12,6 +12,10 @@ use super::value::{self, Value};
 /// Of the guide's variables one is stronger than what is stored, and so than all others (flow 4.1).
 pub(super) const BEATS_STORED: &str = "RATE_LIMIT_AUTO_ENABLE";
 
+/// The limit of a whole request, and who follows it when it has no variable of its own (flow 6.1).
+const FOR_ALL: &str = "REQUEST_TIMEOUT_MS";
+const FOLLOW: [&str; 3] = ["FETCH_TIMEOUT_MS", "STREAM_READINESS_TIMEOUT_MS", "STREAM_IDLE_TIMEOUT_MS"];
+
 /// Looks up the variables of every row and lays what is set over the sheet.
 pub(super) fn overlay(sheet: &mut Sheet, env: &dyn Fn(&str) -> Option<String>, findings: &mut Findings) {
     for row in table::table() {
@@ -22,7 +26,7 @@ pub(super) fn overlay(sheet: &mut Sheet, env: &dyn Fn(&str) -> Option<String>, f
             own(row, name, &text, sheet, findings);
         }
         if let Some(name) = row.env.filter(|name| !is_set || *name == BEATS_STORED)
-            && let Some(text) = env(name)
+            && let Some(text) = env(name).or_else(|| env(FOR_ALL).filter(|_| FOLLOW.contains(&name)))
         {
             guides(row, name, &text, sheet, findings);
         }
@@ -79,6 +83,7 @@ fn of_the_guide(row: &Row, name: &str, text: &str) -> Option<Value> {
         Kind::Millis(_, high) | Kind::Whole(_, high) if name.starts_with("RATE_LIMIT_") => {
             whole_number(&row.kind, text, high)
         }
+        Kind::Span(..) => milliseconds(&row.kind, text),
         kind => whole_number(&kind, text, u64::MAX),
     }
 }
@@ -100,11 +105,19 @@ fn flag(name: &str, text: &str) -> Option<bool> {
 
 /// A number that is not negative, truncated, at most `high`, within the bounds of the kind.
 fn whole_number(kind: &Kind, text: &str, high: u64) -> Option<Value> {
-    let number: f64 = text.trim().parse().ok()?;
-    if !number.is_finite() || number < 0.0 {
-        return None;
-    }
+    let number = positive(text)?;
     value::from_text(kind, &format!("{:.0}", number.trunc().min(high as f64))).ok()
+}
+
+/// The guide writes durations as milliseconds.
+fn milliseconds(kind: &Kind, text: &str) -> Option<Value> {
+    let number = positive(text)?;
+    value::from_text(kind, &format!("{:.0}ms", number.trunc())).ok()
+}
+
+fn positive(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().parse().ok()?;
+    (number.is_finite() && number >= 0.0).then_some(number)
 }
 
 #[cfg(test)]

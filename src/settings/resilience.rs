@@ -11,6 +11,7 @@ use policy::time::Millis;
 use policy::token::TokenBreakerSettings;
 
 use super::flow::{Concurrency, RequestQueue};
+use super::stream::StreamRecovery;
 
 /// All numbers of `[resilience]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub struct Resilience {
     pub p2c_latency_weight: u32,
     /// Whether a stream that stalls makes its connection rest.
     pub stream_stall_cooldown: bool,
+    /// What becomes of a stream that fails or is too slow.
+    pub stream_recovery: StreamRecovery,
     /// What a combo may wait for its targets.
     pub combo_cooldown_wait: WaitSettings,
     /// What a request without a combo may wait for its accounts.

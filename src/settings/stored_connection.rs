@@ -28,8 +28,15 @@ const PROVIDER: &str = "connections[].provider";
 const CREDENTIAL: &str = "connections[].credential";
 const EXPIRES: &str = "connections[].expires_at";
 /// What stays with the file: no body can say it.
-const FILE_ONLY: [&str; 3] =
-    ["connections[].headers", "connections[].timeouts.connect", "connections[].timeouts.first_byte"];
+const FILE_ONLY: [&str; 7] = [
+    "connections[].headers",
+    "connections[].timeouts.connect",
+    "connections[].timeouts.first_byte",
+    "connections[].timeouts.first_content",
+    "connections[].timeouts.content_stall",
+    "connections[].timeouts.total",
+    "connections[].timeouts.attempt",
+];
 
 /// Stored connections by id.
 pub type StoredConnections = BTreeMap<String, StoredConnection>;

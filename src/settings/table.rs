@@ -11,6 +11,7 @@ mod flow;
 mod later;
 mod process;
 mod resilience;
+mod stream;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -117,7 +118,9 @@ pub fn table() -> &'static [Row] {
 }
 
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let parts = [process::ROWS, resilience::ROWS, flow::ROWS, later::ROWS, behaviour::ROWS, entities::ROWS];
+    let process = [process::ROWS, stream::ROWS];
+    let resilience = [resilience::ROWS, flow::ROWS, stream::RECOVERY, later::ROWS];
+    let parts = [process.concat(), resilience.concat(), behaviour::ROWS.to_vec(), entities::ROWS.to_vec()];
     parts.concat()
 });
 
@@ -136,3 +139,5 @@ pub(super) fn find(key: &str) -> Option<&'static Row> {
 const FLAG: Kind = Kind::Flag;
 const DIAL_LIMIT: Kind = Kind::Span(1, HOUR);
 const ANSWER_LIMIT: Kind = Kind::Span(1, DAY);
+/// A clock of a stream; 0: it never fires.
+const STREAM_LIMIT: Kind = Kind::Span(0, DAY);

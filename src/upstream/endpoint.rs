@@ -1,12 +1,14 @@
 //! Where and how one connection is dialled: addresses and headers made once per
 //! configuration, so that a request only clones them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use awc::http::Uri;
 use awc::http::header::{HeaderName, HeaderValue};
 use policy::catalogue::Dialect;
+use policy::ids::ModelId;
 
 use super::oauth::Session;
 use crate::settings::Secret;
@@ -52,6 +54,23 @@ impl Route {
     }
 }
 
+/// How long the parts of an answer may take (flow 6.1). Zero: no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamTimeouts {
+    /// Until the response headers; never zero.
+    pub first_byte: Duration,
+    /// From there until the first meaningful frame.
+    pub first_content: Duration,
+    /// Without output or reasoning.
+    pub content_stall: Duration,
+    /// Without a byte.
+    pub idle: Duration,
+    /// The whole stream.
+    pub total: Duration,
+    /// Hard ceiling of one attempt.
+    pub attempt: Duration,
+}
+
 /// One connection as it is dialled.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -67,6 +86,10 @@ pub struct Endpoint {
     pub connect_timeout: Duration,
     /// Limit until the first byte of a non-streamed answer.
     pub first_byte_timeout: Duration,
+    /// How long an answer may take.
+    pub timeouts: StreamTimeouts,
+    /// The same for models that differ, as they are named upstream.
+    pub model_timeouts: BTreeMap<ModelId, StreamTimeouts>,
     /// How long a request may run once it was let go (flow 4.4.12); `None`: no limit of its own.
     pub execution: Option<Duration>,
 }
@@ -75,6 +98,11 @@ impl Endpoint {
     /// The address of a route.
     pub fn address(&self, route: Route) -> &Uri {
         &self.addresses[route as usize]
+    }
+
+    /// How long an answer of this model may take.
+    pub fn limits(&self, model: &ModelId) -> &StreamTimeouts {
+        self.model_timeouts.get(model).unwrap_or(&self.timeouts)
     }
 }
 

@@ -12,4 +12,5 @@ mod rows;
 mod rules;
 mod shipped;
 mod stored;
+mod stream;
 mod support;

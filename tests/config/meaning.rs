@@ -55,8 +55,8 @@ fn entities_mean_what_they_say() {
     assert_eq!(openai.models.as_ref().unwrap()[1].input_price, Some(1.0));
     assert_eq!(local.formats, [Format::Openai, Format::Anthropic]);
     assert_eq!(local.auth_header, Some(AuthHeader::XApiKey));
-    assert_eq!(local.connect_timeout, Some(Duration::from_secs(1)));
-    assert_eq!(local.first_byte_timeout, Some(Duration::from_secs(2)));
+    assert_eq!(local.timeouts.connect, Some(Duration::from_secs(1)));
+    assert_eq!(local.timeouts.first_byte, Some(Duration::from_secs(2)));
     assert_eq!(local.headers, [("b".to_owned(), "2".to_owned()), ("a".to_owned(), "1".to_owned())]);
     assert_eq!(local.models, None);
     let priorities: Vec<u32> = settings.connections.iter().map(|each| each.priority).collect();

@@ -16,7 +16,7 @@ fn each_mistake_is_found_at_its_line() {
         ("[server]\nlisten2 = \"x\"", 2, "server.listen2", "did you mean `listen`?"),
         ("[server]\nshutdowngrace = \"x\"", 2, "server.shutdowngrace", "did you mean `shutdown_grace`?"),
         ("[server]\nzzz = 1", 2, "server.zzz", "accepted: listen, workers, max_body"),
-        ("[stream]\nheartbeat = \"15s\"", 1, "stream", "unknown key"),
+        ("[streams]\nheartbeat = \"15s\"", 1, "streams", "did you mean `stream`?"),
         (
             "[settings]\nsession_affinity_ttl = 1",
             2,

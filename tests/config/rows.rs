@@ -112,7 +112,7 @@ fn nothing_that_does_not_act_yet_is_ignored_silently() {
     let text = "[resilience.quota_preflight]\nwarn_threshold_percent = 5";
     let variables = [
         ("SWITCHTOWER__RESILIENCE__CREDENTIAL_HEALTH_CHECK__INTERVAL_MINUTES", "5"),
-        ("STREAM_RECOVERY_ENABLED", "1"),
+        ("QUOTA_PREFLIGHT_CUTOFF_ENABLED", "1"),
     ];
     let warnings = load_text(text, &variables).unwrap().warnings;
     let told: Vec<String> =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::rotation::{PerKind, SwitchOverride};
 
-use super::{Context, credentials};
+use super::{Context, credentials, streams};
 use crate::settings::connection_fields::kept;
 use crate::settings::entities::{Connection, Source};
 use crate::settings::finding::{Place, quoted};
@@ -68,8 +68,7 @@ fn connection(
         rate_limit: rate_limit(sheet),
         models: sheet.texts("connections[].models"),
         headers: sheet.headers("connections[].headers"),
-        connect_timeout: sheet.span("connections[].timeouts.connect"),
-        first_byte_timeout: sheet.span("connections[].timeouts.first_byte"),
+        timeouts: streams::timeouts(sheet, "connections[]"),
         rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
         disable_cooling: sheet.flag("connections[].provider_specific.disable_cooling"),
         rotation: rotation(sheet),

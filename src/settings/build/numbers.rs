@@ -4,6 +4,7 @@ use policy::cooldown_wait::WaitSettings;
 use policy::token::{TokenBreakerSettings, TokenScope};
 
 use super::sections::OVERRIDES;
+use super::streams;
 use crate::settings::flow::{Concurrency, ExecutionLimit, RequestQueue};
 use crate::settings::resilience::{
     BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, Resilience,
@@ -28,6 +29,7 @@ pub(super) fn read(root: &Sheet) -> Resilience {
         provider_cooldown: provider_cooldown(root),
         p2c_latency_weight: root.count("resilience.p2c_latency.weight"),
         stream_stall_cooldown: root.flag("resilience.stream_stall_cooldown.enabled"),
+        stream_recovery: streams::recovery(root),
         combo_cooldown_wait: combo_wait(root),
         wait_for_cooldown: direct_wait(root),
         token_refresh_breaker: token_refresh(root),

@@ -2,7 +2,7 @@
 
 use policy::ids::{Class, ModelId, ProviderId};
 
-use super::{Context, KnownProvider};
+use super::{Context, KnownProvider, streams};
 use crate::settings::Secret;
 use crate::settings::entities::{AuthHeader, Format, Model, OauthClient, Provider, Source};
 use crate::settings::sheet::Sheet;
@@ -42,8 +42,7 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet) -> Option<Provider> {
         headers: sheet.headers("providers[].headers"),
         auth_header: auth_header(sheet),
         oauth,
-        connect_timeout: sheet.span("providers[].timeouts.connect"),
-        first_byte_timeout: sheet.span("providers[].timeouts.first_byte"),
+        timeouts: streams::timeouts(sheet, "providers[]"),
         source: Source::File,
     })
 }
@@ -133,6 +132,7 @@ fn models(context: &mut Context<'_>, sheet: &Sheet) -> Option<Vec<Model>> {
             context_window: entry.whole("providers[].models[].context_window"),
             input_price: entry.number("providers[].models[].input_price"),
             output_price: entry.number("providers[].models[].output_price"),
+            timeouts: streams::timeouts(entry, MODELS),
         });
     }
     Some(models)

@@ -31,6 +31,7 @@ impl Sections {
             store: store(context),
             mailbox: mailbox(root),
             upstream: upstream(context),
+            stream: super::streams::stream(root),
             demo: demo(root),
             log: Log { access: root.flag("log.access") },
             metrics: Metrics { public: root.flag("metrics.public") },
@@ -65,7 +66,7 @@ fn required_address(sheet: &Sheet, key: &str) -> SocketAddr {
     address(sheet, key).expect("an address has a default and a checked shape")
 }
 
-fn span(sheet: &Sheet, key: &str) -> Duration {
+pub(super) fn span(sheet: &Sheet, key: &str) -> Duration {
     sheet.span(key).expect("a duration of a section has a default")
 }
 

@@ -2,7 +2,7 @@
 
 use policy::time::{DAY, HOUR, MINUTE};
 
-use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, REQUIRED, Row, row};
+use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, REQUIRED, Row, STREAM_LIMIT, row};
 use crate::settings::kind::{Items, Kind, Shape};
 
 const CLASSES: &[&str] = &["oauth", "apikey", "local"];
@@ -33,10 +33,19 @@ pub(super) const ROWS: &[Row] = &[
     row("providers[].oauth.scopes", Kind::List(Items::Scopes), "", "", "what is asked for; empty: what the refresh token stands for"),
     row("providers[].timeouts.connect", DIAL_LIMIT, "", "", "instead of upstream.connect_timeout"),
     row("providers[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of upstream.first_byte_timeout"),
+    row("providers[].timeouts.first_content", STREAM_LIMIT, "", "", "instead of stream.first_content_timeout"),
+    row("providers[].timeouts.content_stall", STREAM_LIMIT, "", "", "instead of stream.content_stall_timeout"),
+    row("providers[].timeouts.total", STREAM_LIMIT, "", "", "instead of stream.total_timeout"),
+    row("providers[].timeouts.attempt", STREAM_LIMIT, "", "", "instead of stream.attempt_deadline"),
     row("providers[].models[].id", Kind::Text(Shape::Plain), REQUIRED, "", "a model as the provider names it; without `models` any passes"),
     row("providers[].models[].context_window", Kind::Whole(1, 1_000_000_000), "", "tokens", "its context"),
     row("providers[].models[].input_price", PRICE, "", "USD per million tokens", "price of input"),
     row("providers[].models[].output_price", PRICE, "", "USD per million tokens", "price of output"),
+    row("providers[].models[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].timeouts.first_content", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].timeouts.content_stall", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].timeouts.total", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].timeouts.attempt", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
     // [[connections]]
     row("connections[].id", ID, REQUIRED, "", "its name"),
     row("connections[].provider", ID, REQUIRED, "", "the provider it belongs to"),
@@ -60,7 +69,11 @@ pub(super) const ROWS: &[Row] = &[
     row("connections[].models", Kind::List(Items::Patterns), "*", "", "models it may serve; * stands for any text"),
     row("connections[].headers", Kind::Headers, "", "", "extra request headers; they win over the provider's"),
     row("connections[].timeouts.connect", DIAL_LIMIT, "", "", "instead of the provider's"),
-    row("connections[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the provider's"),
+    row("connections[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the model's and the provider's"),
+    row("connections[].timeouts.first_content", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
+    row("connections[].timeouts.content_stall", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
+    row("connections[].timeouts.total", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
+    row("connections[].timeouts.attempt", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
     row("connections[].provider_specific.disable_cooling", FLAG, "false", "", "failures never make it rest"),
     row("connections[].provider_specific.passthrough_models", FLAG, "", "", "a quota belongs to one model, not to this account; absent: the provider's per_model_quota"),
     row("connections[].provider_specific.low_priority_mode", FLAG, "false", "", "Claude accounts may accept the slower lane when they are at their wall").idle(),

@@ -31,8 +31,8 @@ pub(super) const ROWS: &[Row] = &[
     row("mailbox.lockout", MESSAGES, "64", "messages", "waiting at each lockout"),
     row("mailbox.store", MESSAGES, "4096", "messages", "waiting at the store"),
     // [upstream]
-    row("upstream.connect_timeout", DIAL_LIMIT, "10s", "", "limit on name lookup, TCP and TLS together"),
-    row("upstream.first_byte_timeout", ANSWER_LIMIT, "600s", "", "limit from the sent request to the first byte of the answer"),
+    row("upstream.connect_timeout", DIAL_LIMIT, "10s", "", "limit on name lookup, TCP and TLS together").env("FETCH_CONNECT_TIMEOUT_MS"),
+    row("upstream.first_byte_timeout", ANSWER_LIMIT, "600s", "", "limit from the sent request to the first byte of the answer; without its variable REQUEST_TIMEOUT_MS counts").env("FETCH_TIMEOUT_MS"),
     row("upstream.pool_idle", Kind::Span(0, HOUR), "15s", "", "how long an idle connection is kept; shorter than what providers keep"),
     row("upstream.pool_lifetime", Kind::Span(1, DAY), "10m", "", "how old a kept connection may become"),
     row("upstream.ca_file", Kind::Text(Shape::OptionalPath), "", "", "extra root certificates (PEM); relative to this file's folder"),

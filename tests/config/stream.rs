@@ -1,0 +1,268 @@
+//! `[stream]`, `[resilience.stream_recovery]` and `timeouts`: numbers, variables, and which
+//! level wins (flow 6.1, 6.4, contract 8).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchtower::app::endpoints;
+use switchtower::settings::{
+    Builtin, Loaded, Patch, Section, Settings, Stored, StreamRecovery, StreamSettings, ThroughputWatchdog,
+    load_with,
+};
+use switchtower::upstream::StreamTimeouts;
+
+use crate::support::{Folder, STRATEGIES, Variables, check, load_text, lookup, settings};
+
+const RECOVERY: &str = "resilience.stream_recovery";
+
+fn load(text: &str, variables: Variables<'_>, stored: &[(&str, Value)]) -> Loaded {
+    let folder = Folder::with(text);
+    let settings = stored.iter().map(|(name, value)| (format!("{RECOVERY}.{name}"), value.clone()));
+    let stored = Stored { settings: settings.collect(), ..Stored::default() };
+    let loaded = load_with(&folder.config(), &lookup(variables), STRATEGIES, &Builtin::default(), &stored);
+    loaded.unwrap_or_else(|findings| panic!("{findings:#?}"))
+}
+
+fn seconds(number: u64) -> Duration {
+    Duration::from_secs(number)
+}
+
+#[test]
+fn the_defaults_of_streams_are_those_of_contract_8() {
+    let settings = Settings::default();
+    let wanted = StreamSettings {
+        first_content: seconds(120),
+        content_stall: seconds(300),
+        idle: seconds(600),
+        total: Duration::ZERO,
+        attempt: Duration::ZERO,
+        early_commit: Duration::ZERO,
+        heartbeat: seconds(15),
+        max_event: 32 << 20,
+    };
+    assert_eq!(settings.stream, wanted);
+    let watchdog = ThroughputWatchdog {
+        enabled: false,
+        warmup_ms: 30_000,
+        window_ms: 30_000,
+        min_bytes_per_second: 4,
+        min_bytes: 1,
+    };
+    let recovery = StreamRecovery { enabled: false, continue_mid_stream: false, watchdog };
+    assert_eq!(settings.resilience.stream_recovery, recovery, "flow 6.4");
+    let streaming = settings.streaming();
+    assert_eq!((streaming.stream, streaming.recovery, streaming.stall_cools), (wanted, recovery, false));
+}
+
+#[test]
+fn each_key_of_streams_is_read_into_its_own_place() {
+    let text = "[stream]\nfirst_content_timeout = \"1s\"\ncontent_stall_timeout = \"2s\"\n\
+        idle_timeout = \"3s\"\ntotal_timeout = \"4s\"\nattempt_deadline = \"5s\"\nearly_commit = \"6s\"\n\
+        heartbeat = \"7s\"\nmax_event = \"64KiB\"\n[resilience.stream_stall_cooldown]\nenabled = true\n\
+        [resilience.stream_recovery]\nenabled = true\n[resilience.stream_recovery.throughput_watchdog]\n\
+        enabled = true\nwarmup_ms = \"1s\"\nwindow_ms = 2000\nmin_useful_bytes_per_second = 3\n\
+        min_useful_bytes = 4\n";
+    let streaming = settings(text).streaming();
+    let wanted = StreamSettings {
+        first_content: seconds(1),
+        content_stall: seconds(2),
+        idle: seconds(3),
+        total: seconds(4),
+        attempt: seconds(5),
+        early_commit: seconds(6),
+        heartbeat: seconds(7),
+        max_event: 64 << 10,
+    };
+    assert_eq!(streaming.stream, wanted);
+    let watchdog = ThroughputWatchdog {
+        enabled: true,
+        warmup_ms: 1_000,
+        window_ms: 2_000,
+        min_bytes_per_second: 3,
+        min_bytes: 4,
+    };
+    assert_eq!(streaming.recovery, StreamRecovery { enabled: true, continue_mid_stream: false, watchdog });
+    assert!(streaming.stall_cools);
+    let other = settings("[resilience.stream_recovery]\ncontinue_mid_stream = true");
+    assert!(other.streaming().recovery.continue_mid_stream);
+    check(&[
+        ("[stream]\nmax_event = \"1KiB\"", 2, "stream.max_event", "from 64KiB to 1GiB"),
+        ("[stream]\ntotal_timeout = 5", 2, "stream.total_timeout", "a duration such as"),
+        ("[stream]\nheartbeat = \"2h\"", 2, "stream.heartbeat", "to 1h"),
+    ]);
+}
+
+#[test]
+fn flow_6_1_the_variables_are_milliseconds_and_none_that_is_wrong_counts() {
+    let names = [
+        "FETCH_TIMEOUT_MS",
+        "FETCH_CONNECT_TIMEOUT_MS",
+        "STREAM_READINESS_TIMEOUT_MS",
+        "STREAM_IDLE_TIMEOUT_MS",
+        "STREAM_CONTENT_STALL_TIMEOUT_MS",
+        "STREAM_ACTIVE_TIMEOUT_MS",
+        "SSE_HEARTBEAT_INTERVAL_MS",
+    ];
+    let read = |loaded: &Loaded| {
+        let (upstream, stream) = (&loaded.settings.upstream, &loaded.settings.stream);
+        [
+            upstream.first_byte_timeout,
+            upstream.connect_timeout,
+            stream.first_content,
+            stream.idle,
+            stream.content_stall,
+            stream.attempt,
+            stream.heartbeat,
+        ]
+    };
+    let built_in = read(&load_text("", &[]).unwrap());
+    for (index, name) in names.into_iter().enumerate() {
+        let with = |text: &str| {
+            let loaded = load_text("", &[(name, text)]).unwrap();
+            (read(&loaded), loaded.warnings.len())
+        };
+        let mut wanted = built_in;
+        wanted[index] = Duration::from_millis(7_500);
+        assert_eq!(with("7500"), (wanted, 0), "{name}");
+        assert_eq!(with(" 7500.9 "), (wanted, 0), "{name}: fractions floor");
+        for wrong in ["-1", "soon", "nan", "inf", "1e300", "7s"] {
+            assert_eq!(with(wrong), (built_in, 1), "{name}={wrong}: the default, with a warning");
+        }
+        let (off, warnings) = with("0");
+        match name.starts_with("FETCH_") {
+            // Nothing may wait without end for a provider that says nothing at all.
+            true => assert_eq!((off, warnings), (built_in, 1), "{name}"),
+            false => assert_eq!((off[index], warnings), (Duration::ZERO, 0), "{name}: 0 disables"),
+        }
+    }
+}
+
+#[test]
+fn flow_6_1_three_limits_follow_that_of_the_whole_request() {
+    let all = ("REQUEST_TIMEOUT_MS", "90000");
+    let read = |text: &str, variables: Variables<'_>| {
+        let settings = load_text(text, variables).unwrap().settings;
+        let (upstream, stream) = (&settings.upstream, &settings.stream);
+        let followers = [upstream.first_byte_timeout, stream.first_content, stream.idle];
+        (
+            followers.map(|limit| limit.as_secs()),
+            upstream.connect_timeout.as_secs(),
+            stream.content_stall.as_secs(),
+        )
+    };
+    assert_eq!(read("", &[all]), ([90, 90, 90], 10, 300), "the others do not");
+    assert_eq!(read("", &[all, ("STREAM_IDLE_TIMEOUT_MS", "5000")]).0, [90, 90, 5]);
+    let own = ("SWITCHTOWER__STREAM__IDLE_TIMEOUT", "4s");
+    assert_eq!(read("[stream]\nidle_timeout = \"3s\"", &[all, own]).0, [90, 90, 4]);
+}
+
+#[test]
+fn e122_stored_numbers_out_of_bounds_are_clamped_and_patch_refuses_them() {
+    let sent = [
+        ("warmup_ms", "warmupMs", json!(-1)),
+        ("window_ms", "windowMs", json!(10)),
+        ("min_useful_bytes_per_second", "minUsefulBytesPerSecond", json!(0)),
+        ("min_useful_bytes", "minUsefulBytes", json!(0)),
+    ];
+    let stored = sent.clone().map(|(name, _, value)| (format!("throughput_watchdog.{name}"), value));
+    let stored: Vec<(&str, Value)> =
+        stored.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    let watchdog = load("", &[], &stored).settings.resilience.stream_recovery.watchdog;
+    let numbers = (watchdog.warmup_ms, watchdog.window_ms, watchdog.min_bytes_per_second, watchdog.min_bytes);
+    assert_eq!(numbers, (0, 1_000, 1, 1));
+    let fields: serde_json::Map<String, Value> =
+        sent.into_iter().map(|(_, field, value)| (field.to_owned(), value)).collect();
+    let patch = |fields: Value| {
+        let body = json!({"streamRecovery": {"throughputWatchdog": fields}});
+        Patch::read(Section::Resilience, &body, &[], &|_| None)
+    };
+    let refused: Vec<String> = patch(fields.into()).unwrap_err().into_iter().map(|each| each.field).collect();
+    let mut wanted = ["warmupMs", "windowMs", "minUsefulBytesPerSecond", "minUsefulBytes"]
+        .map(|name| format!("streamRecovery.throughputWatchdog.{name}"));
+    wanted.sort();
+    assert_eq!(refused, wanted);
+    assert!(patch(json!({"speed": 1})).is_err(), "unknown keys");
+    assert_eq!(patch(json!({"warmupMs": 0})).unwrap().idle, [""; 0], "it acts");
+}
+
+#[test]
+fn e123_a_persisted_flag_beats_the_variable_and_what_is_none_does_not() {
+    let enabled = |persisted: Value| {
+        let variables = [("STREAM_THROUGHPUT_WATCHDOG_ENABLED", "true")];
+        let stored = [("throughput_watchdog.enabled", persisted)];
+        load("", &variables, &stored).settings.resilience.stream_recovery.watchdog.enabled
+    };
+    assert!(!enabled(json!(false)), "E123");
+    for no_flag in [json!("false"), json!(0), json!(null)] {
+        assert!(enabled(no_flag.clone()), "flow 6.4.18: {no_flag}");
+    }
+}
+
+const LEVELS: &str = r#"
+[[providers]]
+id = "p"
+format = "openai"
+base_url = "https://h"
+models = [
+  { id = "slow", timeouts = { first_byte = "2s", first_content = "20s", content_stall = "200s" } },
+  "plain",
+]
+timeouts = { first_byte = "1s", content_stall = "100s", total = "1000s" }
+[[connections]]
+id = "own"
+provider = "p"
+credential = "sk-1"
+timeouts = { connect = "3s", first_byte = "3s", total = "0s", attempt = "9s" }
+[[connections]]
+id = "none"
+provider = "p"
+credential = "sk-2"
+"#;
+
+#[test]
+fn a_connection_beats_its_model_which_beats_the_provider_which_beats_the_section() {
+    let settings = settings(LEVELS);
+    let endpoints = endpoints(&settings, &Default::default());
+    let limits = |connection: &str, model: &str| *endpoints[connection].limits(&model.into());
+    let of = |first_byte, first_content, content_stall, total, attempt| StreamTimeouts {
+        first_byte: seconds(first_byte),
+        first_content: seconds(first_content),
+        content_stall: seconds(content_stall),
+        idle: seconds(600),
+        total: seconds(total),
+        attempt: seconds(attempt),
+    };
+    assert_eq!(limits("none", "plain"), of(1, 120, 100, 1000, 0));
+    assert_eq!(limits("none", "slow"), of(2, 20, 200, 1000, 0));
+    assert_eq!(limits("own", "plain"), of(3, 120, 100, 0, 9), "zero is no limit, and it is said");
+    assert_eq!(limits("own", "slow"), of(3, 20, 200, 0, 9));
+    assert_eq!(endpoints["own"].connect_timeout, seconds(3));
+    assert_eq!(endpoints["none"].connect_timeout, seconds(10));
+    assert_eq!(limits("none", "unheard-of"), limits("none", "plain"));
+}
+
+#[test]
+fn decision_16a_the_execution_limit_gives_way_to_the_slowest_model() {
+    let text = LEVELS.replace("first_byte = \"2s\"", "first_byte = \"2h\"");
+    let endpoints = endpoints(&settings(&text), &Default::default());
+    assert_eq!(endpoints["none"].execution, Some(seconds(7_200)));
+    assert_eq!(endpoints["own"].execution, Some(seconds(600)), "its own word counts for every model");
+}
+
+#[test]
+fn connections_with_clocks_of_their_own_are_listed_once_more() {
+    let loaded = load_text(LEVELS, &[]).unwrap();
+    let listed: Vec<String> = loaded
+        .effective
+        .iter()
+        .filter(|entry| entry.origin.to_string() == "connection own")
+        .map(|entry| format!("{} {}", entry.key, entry.value))
+        .collect();
+    let wanted = [
+        "upstream.connect_timeout 3s",
+        "upstream.first_byte_timeout 3s",
+        "stream.total_timeout 0s",
+        "stream.attempt_deadline 9s",
+    ];
+    assert_eq!(listed, wanted);
+}

@@ -5,9 +5,11 @@
 //! fail, complete or cut. Nothing of it knows a dialect, a socket or a clock.
 
 mod progress;
+mod budget;
 mod sight;
 mod watch;
 
 pub use progress::{Fate, HELD_MOST, Progress};
+pub use budget::{CEILING_MS, Readiness, Served, Shape, budget_ms};
 pub use sight::{Ending, Finish, Kind, Sight};
 pub use watch::{Limit, StreamLimits, Watch};

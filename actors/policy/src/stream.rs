@@ -6,10 +6,12 @@
 
 mod progress;
 mod budget;
+mod pace;
 mod sight;
 mod watch;
 
 pub use progress::{Fate, HELD_MOST, Progress};
 pub use budget::{CEILING_MS, Readiness, Served, Shape, budget_ms};
+pub use pace::{Pace, PaceSettings, Speed};
 pub use sight::{Ending, Finish, Kind, Sight};
 pub use watch::{Limit, StreamLimits, Watch};

@@ -31,6 +31,7 @@ use policy::time::Millis;
 use policy::verdict::Kind;
 use tokio::sync::Notify;
 
+use crate::settings::Streaming;
 use crate::telemetry::Metrics;
 use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
@@ -49,6 +50,8 @@ pub struct Tower {
     pub endpoints: ArcSwap<Endpoints>,
     /// What verdicts ask of the configuration.
     pub judging: ArcSwap<Judging>,
+    /// What watches over streams.
+    pub streaming: ArcSwap<Streaming>,
     /// Whether failures of a connection move requests on.
     pub gates: Gates,
     /// Counts of what happens.

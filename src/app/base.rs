@@ -110,6 +110,7 @@ impl Base {
             owners: self.owners.clone(),
             endpoints: ArcSwap::from_pointee(endpoints(settings, &sessions)),
             judging: ArcSwap::from_pointee(judging(settings)),
+            streaming: ArcSwap::from_pointee(settings.streaming()),
             gates: Gates::default(),
             metrics: self.metrics.clone(),
             closing: Closing::default(),

@@ -65,6 +65,7 @@ impl Reloader {
         let sessions = self.tokens.apply(settings);
         self.tower.endpoints.store(Arc::new(endpoints(settings, &sessions)));
         self.tower.judging.store(Arc::new(judging(settings)));
+        self.tower.streaming.store(Arc::new(settings.streaming()));
         self.client.store(Arc::new(client));
         self.http_settings.store(Arc::new(http_settings(settings, self.made_key)));
         self.grace.store(Arc::new(settings.server.shutdown_grace));

@@ -4,4 +4,5 @@
 pub mod body;
 pub mod error;
 pub mod redact;
+pub mod sse;
 pub mod usage;

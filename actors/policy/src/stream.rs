@@ -7,11 +7,13 @@
 mod progress;
 mod budget;
 mod pace;
+mod recovery;
 mod sight;
 mod watch;
 
 pub use progress::{Fate, HELD_MOST, Progress};
 pub use budget::{CEILING_MS, Readiness, Served, Shape, budget_ms};
 pub use pace::{Pace, PaceSettings, Speed};
+pub use recovery::{HOLD_BYTES, HOLD_MS, MAX_REOPENS, Recovery, Step, Stop};
 pub use sight::{Ending, Finish, Kind, Sight};
 pub use watch::{Limit, StreamLimits, Watch};

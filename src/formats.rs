@@ -4,5 +4,6 @@
 pub mod body;
 pub mod error;
 pub mod redact;
+pub mod sight;
 pub mod sse;
 pub mod usage;

@@ -1,3 +1,5 @@
+//! Streams cut everywhere: FC-025, FC-026, FC-082, FC-093, and a property over random cuts.
+
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};

@@ -1,0 +1,189 @@
+//! What a frame says, read from its bytes in the words of its dialect.
+//!
+//! The walk looks only where a dialect says something and steps over the rest. The most telling
+//! part of a frame decides: an error above a tool call, above output, above reasoning, above what
+//! announces or closes. What cannot be read is `Opaque`, never an error of ours: whoever sent it
+//! meant something.
+
+mod chat;
+mod failure;
+mod gemini;
+mod messages;
+mod responses;
+mod walk;
+
+use policy::catalogue::Dialect;
+use policy::stream::{Ending, Finish, Kind, Sight};
+
+pub use self::failure::{StreamError, failure};
+use self::walk::{Walk, Walked};
+use super::sse::Frame;
+
+/// Types and names of frames that keep the connection alive and mean nothing.
+const KEEP_ALIVE: [&[u8]; 5] = [b"keepalive", b"keep-alive", b"keep_alive", b"heartbeat", b"ping"];
+
+/// What the frame says.
+pub fn look(dialect: Dialect, frame: &Frame<'_>) -> Sight {
+    if !frame.has_data() {
+        return Sight::default();
+    }
+    let data = frame.data();
+    let data = data.trim_ascii();
+    if frame.name() == b"error" {
+        return failed();
+    }
+    match data {
+        b"" | b"[]" | b"null" | b"\"\"" => Sight::default(),
+        [b'{', inner @ .., b'}'] if inner.trim_ascii().is_empty() => Sight::default(),
+        b"[DONE]" => done(dialect),
+        [b'{', ..] => object(dialect, frame.name(), data).unwrap_or(Sight::of(Kind::Opaque)),
+        _ => Sight::of(Kind::Opaque),
+    }
+}
+
+/// The end of a chat. No other dialect has the word: there it closes nothing, and must not reach
+/// the client (contract 8, "Streams").
+fn done(dialect: Dialect) -> Sight {
+    match dialect {
+        Dialect::Openai => Sight { end: Some(Ending::Complete), ..Sight::of(Kind::Lifecycle) },
+        _ => Sight::of(Kind::KeepAlive),
+    }
+}
+
+fn failed() -> Sight {
+    Sight { end: Some(Ending::Failed), ..Sight::of(Kind::Error) }
+}
+
+fn object<'a>(dialect: Dialect, name: &'a [u8], data: &'a [u8]) -> Walked<Sight> {
+    let mut walk = Walk::new(data);
+    let mut seen = Seen { word: name, ..Seen::default() };
+    match dialect {
+        Dialect::Openai => chat::look(&mut walk, &mut seen)?,
+        Dialect::Anthropic => messages::look(&mut walk, &mut seen)?,
+        Dialect::Responses => responses::look(&mut walk, &mut seen)?,
+        Dialect::Gemini => gemini::look(&mut walk, &mut seen)?,
+    }
+    walk.end()?;
+    Ok(seen.settle(dialect))
+}
+
+/// What was seen of a frame so far.
+#[derive(Default)]
+struct Seen<'a> {
+    sight: Sight,
+    /// Its `type`, or else the name of its event.
+    word: &'a [u8],
+    /// Something in it belongs to its dialect.
+    known: bool,
+    /// It holds an error.
+    failed: bool,
+}
+
+impl<'a> Seen<'a> {
+    /// One thing in it; the most telling one stays.
+    fn see(&mut self, kind: Kind) {
+        if rank(kind) > rank(self.sight.kind) {
+            self.sight.kind = kind;
+        }
+    }
+
+    /// Text of the model; an empty one says nothing.
+    fn say(&mut self, text: Option<&[u8]>) {
+        if let Some(text @ [_, ..]) = text {
+            self.see(Kind::Output);
+            self.sight.text += walk::length(text);
+        }
+    }
+
+    /// Readable thoughts; empty ones are a sign of life (flow 6.3.12).
+    fn think(&mut self, text: Option<&[u8]>) {
+        if let Some(text) = text {
+            self.see(Kind::Reasoning { readable: !text.is_empty() });
+        }
+    }
+
+    /// One key of the frame itself that means the same everywhere; false: the dialect's own, and
+    /// its value still to be taken.
+    fn common(&mut self, key: &[u8], walk: &mut Walk<'a>) -> Walked<bool> {
+        match key {
+            b"type" => self.word = walk.text()?.unwrap_or(self.word),
+            b"error" => self.failed |= walk.is_something()?,
+            b"usage" | b"usageMetadata" => self.count(walk)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Token counts, if there are any.
+    fn count(&mut self, walk: &mut Walk<'a>) -> Walked<()> {
+        self.known = true;
+        self.sight.usage |= walk.is_something()?;
+        Ok(())
+    }
+
+    /// An error beside an answer does not undo it, but ends it; an error alone is one (flow 6.2.3).
+    fn settle(self, dialect: Dialect) -> Sight {
+        let mut sight = self.sight;
+        if self.failed && !sight.is_meaningful() {
+            sight = Sight { usage: sight.usage, finish: sight.finish, ..failed() };
+        } else if self.failed {
+            sight.end = Some(Ending::Failed);
+        } else if !self.known && KEEP_ALIVE.contains(&self.word) {
+            let own = dialect == Dialect::Anthropic && self.word == b"ping";
+            return Sight::of(if own { Kind::Idle } else { Kind::KeepAlive });
+        } else {
+            match sight.kind {
+                _ if !self.known => sight.kind = Kind::Opaque,
+                Kind::Idle => sight.kind = Kind::Lifecycle,
+                _ => {}
+            }
+        }
+        if sight.kind != Kind::Output {
+            sight.text = 0;
+        }
+        sight
+    }
+}
+
+/// How telling a thing is.
+fn rank(kind: Kind) -> u8 {
+    match kind {
+        Kind::Idle => 0,
+        Kind::KeepAlive => 1,
+        Kind::Lifecycle => 2,
+        Kind::Reasoning { readable: false } => 3,
+        Kind::Reasoning { readable: true } => 4,
+        Kind::Opaque => 5,
+        Kind::Output => 6,
+        // Text beside a tool call is not counted (flow 6.7.37).
+        Kind::Tool => 7,
+        Kind::Error => 8,
+    }
+}
+
+/// Why the model stopped, in any dialect's word.
+fn finish(word: &[u8]) -> Finish {
+    match word {
+        b"stop" | b"end_turn" | b"stop_sequence" | b"STOP" => Finish::Stop,
+        b"length"
+        | b"max_tokens"
+        | b"model_context_window_exceeded"
+        | b"max_output_tokens"
+        | b"MAX_TOKENS" => Finish::Length,
+        b"tool_calls" | b"tool_use" | b"function_call" => Finish::Tools,
+        b"content_filter"
+        | b"refusal"
+        | b"SAFETY"
+        | b"RECITATION"
+        | b"BLOCKLIST"
+        | b"PROHIBITED_CONTENT"
+        | b"SPII"
+        | b"IMAGE_SAFETY"
+        | b"IMAGE_PROHIBITED_CONTENT"
+        | b"IMAGE_RECITATION" => Finish::Filter,
+        _ => Finish::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! A walk over JSON that reads what is asked for and steps over the rest: no tree, no copies.
+//!
+//! It sees to it that everything that was opened is closed, so JSON that was cut is never taken for
+//! whole; it does not judge the numbers and words that it steps over. Keys and words are compared
+//! as they are written: nobody escapes the letters of `choices`.
+
+use memchr::{memchr, memchr2};
+
+/// No JSON, or only its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Broken;
+
+pub(super) type Walked<T> = Result<T, Broken>;
+
+/// Strings shorter than this are looked through byte by byte.
+const SHORT: usize = 16;
+
+/// A place in JSON text.
+pub(super) struct Walk<'a> {
+    json: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(json: &'a [u8]) -> Self {
+        Self { json, at: 0 }
+    }
+
+    /// The first byte of what comes next.
+    pub(super) fn peek(&mut self) -> Walked<u8> {
+        loop {
+            match self.json.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(byte) => return Ok(*byte),
+                None => return Err(Broken),
+            }
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Walked<()> {
+        if self.peek()? != byte {
+            return Err(Broken);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Nothing but white space is left.
+    pub(super) fn end(&mut self) -> Walked<()> {
+        if self.peek().is_err() { Ok(()) } else { Err(Broken) }
+    }
+
+    /// Each key of an object; `each` must take the value. Anything else is stepped over.
+    pub(super) fn object<F>(&mut self, mut each: F) -> Walked<()>
+    where
+        F: FnMut(&'a [u8], &mut Self) -> Walked<()>,
+    {
+        if self.peek()? != b'{' {
+            return self.skip().map(drop);
+        }
+        self.at += 1;
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.expect(b'"')?;
+            let key = self.string()?;
+            self.expect(b':')?;
+            each(key, self)?;
+            if self.is_last(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Each value of an array; `each` must take it. Anything else is stepped over.
+    pub(super) fn array<F>(&mut self, mut each: F) -> Walked<()>
+    where
+        F: FnMut(&mut Self) -> Walked<()>,
+    {
+        if self.peek()? != b'[' {
+            return self.skip().map(drop);
+        }
+        self.at += 1;
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            each(self)?;
+            if self.is_last(b']')? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_last(&mut self, close: u8) -> Walked<bool> {
+        let byte = self.peek()?;
+        self.at += 1;
+        match byte {
+            b',' => Ok(false),
+            _ if byte == close => Ok(true),
+            _ => Err(Broken),
+        }
+    }
+
+    /// A string between its quotes, escapes as they are; `None` for anything else.
+    pub(super) fn text(&mut self) -> Walked<Option<&'a [u8]>> {
+        if self.peek()? != b'"' {
+            self.skip()?;
+            return Ok(None);
+        }
+        self.at += 1;
+        self.string().map(Some)
+    }
+
+    /// The value, as it is written.
+    pub(super) fn skip(&mut self) -> Walked<&'a [u8]> {
+        let first = self.peek()?;
+        let start = self.at;
+        self.at += 1;
+        match first {
+            b'"' => drop(self.string()?),
+            b'{' | b'[' => self.nested()?,
+            // Some servers write NaN.
+            b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => self.word(),
+            _ => return Err(Broken),
+        }
+        Ok(&self.json[start..self.at])
+    }
+
+    /// Steps over a value; whether there is anything in it.
+    pub(super) fn is_something(&mut self) -> Walked<bool> {
+        Ok(match self.skip()? {
+            b"null" | b"false" | b"\"\"" => false,
+            [b'{' | b'[', inner @ .., _] => !inner.trim_ascii().is_empty(),
+            _ => true,
+        })
+    }
+
+    /// Behind an opening quote.
+    fn string(&mut self) -> Walked<&'a [u8]> {
+        let start = self.at;
+        for byte in self.json[start..].iter().take(SHORT) {
+            match byte {
+                b'"' => {
+                    let string = &self.json[start..self.at];
+                    self.at += 1;
+                    return Ok(string);
+                }
+                b'\\' => break,
+                _ => self.at += 1,
+            }
+        }
+        loop {
+            let rest = self.json.get(self.at..).ok_or(Broken)?;
+            let found = memchr2(b'"', b'\\', rest).ok_or(Broken)?;
+            self.at += found + 1;
+            if rest[found] == b'"' {
+                return Ok(&self.json[start..self.at - 1]);
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Behind an opening bracket.
+    fn nested(&mut self) -> Walked<()> {
+        let mut depth = 1_usize;
+        while depth > 0 {
+            let byte = *self.json.get(self.at).ok_or(Broken)?;
+            self.at += 1;
+            match byte {
+                b'"' => drop(self.string()?),
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn word(&mut self) {
+        let rest = &self.json[self.at..];
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-');
+        self.at += rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
+    }
+}
+
+/// How many bytes of UTF-8 a string has when its escapes are read.
+pub(super) fn length(raw: &[u8]) -> usize {
+    let (mut rest, mut length) = (raw, 0);
+    while let Some(at) = memchr(b'\\', rest) {
+        let (written, read) = match rest[at..] {
+            [_, b'u', a, b, c, d, ..] => (6, of_unit([a, b, c, d])),
+            _ => (2, 1),
+        };
+        length += at + read;
+        rest = rest.get(at + written..).unwrap_or_default();
+    }
+    length + rest.len()
+}
+
+/// The bytes of a UTF-16 unit in hex; each half of a pair has two.
+fn of_unit(digits: [u8; 4]) -> usize {
+    match digits.map(|digit| digit.to_ascii_lowercase()) {
+        [b'0', b'0', b'0'..=b'7', _] => 1,
+        [b'0', b'0'..=b'7', _, _] => 2,
+        [b'd', b'8'..=b'9' | b'a'..=b'f', _, _] => 2,
+        _ => 3,
+    }
+}

@@ -14,6 +14,8 @@ mod locks;
 mod quota;
 #[path = "properties/recording.rs"]
 mod recording;
+#[path = "properties/seam.rs"]
+mod seam;
 #[path = "properties/window.rs"]
 mod window;
 

@@ -56,6 +56,8 @@ fn is_retryable(end: End) -> bool {
             Transport::Tls | Transport::BadAnswer | Transport::ProxyUnreachable => false,
         },
         End::Status(_)
+        | End::InStream(_)
+        | End::EarlyEof
         | End::SendInterrupted
         | End::StallBeforeCommit
         | End::Empty

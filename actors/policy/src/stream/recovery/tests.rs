@@ -179,6 +179,8 @@ fn only_ends_of_flow_6_5_24_are_worth_another_try() {
         (Stop::Broke(End::Empty), false),
         (Stop::Broke(End::SendInterrupted), false),
         (Stop::Broke(End::Status(503)), false),
+        (Stop::Broke(End::InStream(529)), false),
+        (Stop::Broke(End::EarlyEof), false),
         (Stop::Broke(End::CredentialDead), false),
         (Stop::Broke(End::Local), false),
     ];

@@ -164,7 +164,6 @@ impl Pace {
             self.bytes = 0;
             self.resumed_at = Some(now);
         }
-        self.forget(now);
         self.bytes = self.bytes.saturating_add(bytes);
         let grain = self.settings.window_ms.div_ceil(GRAINS);
         match self.buckets.back_mut() {

@@ -3,9 +3,13 @@
 
 mod call;
 mod connector;
+mod dial;
 mod endpoint;
 pub mod oauth;
 mod outgoing;
+mod race;
+mod trip;
+mod wire;
 
 pub use awc::http::Uri;
 pub use awc::http::header::{HeaderMap, HeaderName, HeaderValue};

@@ -287,3 +287,17 @@ fn an_encoding_that_was_not_asked_for_is_no_answer() {
     world.order("connection", "a-1", json!({"message": "reset"}));
     assert_eq!(world.ask("m").text(), "{\"a\":1}");
 }
+
+#[test]
+fn fc_052_a_path_that_was_dropped_without_a_word_is_noticed() {
+    let world = Setup::new().provider("a", 1).start();
+    let _wire = an_open_stream(&world, "data: {}\n\n");
+    let options = with_socket(None, world.upstream("a").address, |socket| {
+        (
+            socket.keepalive().unwrap(),
+            socket.tcp_keepalive_time().unwrap(),
+            socket.tcp_user_timeout().unwrap(),
+        )
+    });
+    assert_eq!(options, (true, Duration::from_secs(15), Some(Duration::from_secs(30))));
+}

@@ -1,6 +1,6 @@
 //! One request to one connection: send, read the head, hand the body on.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -12,19 +12,22 @@ use std::time::Duration;
 
 use actix_http::error::ParseError;
 use arc_swap::ArcSwap;
-use awc::error::{ConnectError, PayloadError, SendRequestError};
+use awc::ClientRequest;
+use awc::error::{PayloadError, SendRequestError};
 use awc::http::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
 };
-use awc::http::{Method, Uri, Version};
+use awc::http::uri::Scheme;
+use awc::http::{Uri, Version};
 use bytes::Bytes;
 use futures_util::Stream;
 use policy::verdict::Transport;
 use serde::Serialize;
 
-use super::connector::{ClientSettings, DIALLED, client};
+use super::connector::{ClientSettings, client};
 use super::endpoint::{Endpoint, Route};
 use super::outgoing::{Outgoing, Progress};
+use super::trip::{Trip, tracked};
 
 /// A provider that takes no bytes of our body for so long ends the attempt (decision 9c).
 const SEND_STALL: Duration = Duration::from_secs(10);
@@ -54,7 +57,7 @@ pub enum Dialled {
     SendInterrupted,
 }
 
-/// The clients of one worker, one pair for each connect limit. A clone is the same one.
+/// The clients of one worker, one pair for each way of dialling. A clone is the same one.
 #[derive(Clone)]
 pub struct Dialler {
     settings: Arc<ArcSwap<ClientSettings>>,
@@ -66,7 +69,14 @@ pub struct Dialler {
 /// Clients made with the settings of one moment.
 struct Made {
     with: Arc<ClientSettings>,
-    clients: HashMap<Duration, Rc<Pair>>,
+    clients: HashMap<Kind, Rc<Pair>>,
+}
+
+/// What connections of one pool have in common, beside the settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Kind {
+    connect_timeout: Duration,
+    secure: bool,
 }
 
 struct Pair {
@@ -81,35 +91,42 @@ impl Dialler {
         Self { settings, made: Rc::new(RefCell::new(made)), egress: Rc::default() }
     }
 
-    fn pair(&self, connect_timeout: Duration) -> Rc<Pair> {
+    fn pair(&self, kind: &Kind) -> Rc<Pair> {
         let mut made = self.made.borrow_mut();
         let now = self.settings.load();
         if !Arc::ptr_eq(&made.with, &now) {
             *made = Made { with: now.clone(), clients: HashMap::new() };
         }
-        if let Some(pair) = made.clients.get(&connect_timeout) {
+        if let Some(pair) = made.clients.get(kind) {
             return pair.clone();
         }
-        let settings = ClientSettings { connect_timeout, ..(*made.with).clone() };
-        let pair = Rc::new(Pair { pooled: client(&settings, true), fresh: client(&settings, false) });
-        made.clients.insert(connect_timeout, pair.clone());
+        let settings = ClientSettings { connect_timeout: kind.connect_timeout, ..(*made.with).clone() };
+        let client = |keep| client(&settings, kind.secure, keep);
+        let pair = Rc::new(Pair { pooled: client(true), fresh: client(false) });
+        made.clients.insert(kind.clone(), pair.clone());
         pair
     }
 
     /// Sends and awaits the head. A pooled connection that the upstream had closed meanwhile is
-    /// dialled again once and blames nobody (decision 7).
+    /// dialled again once and blames nobody (decision 7): whatever of the request it took, no
+    /// byte of an answer came, and nothing tells it from one that was closed before.
     pub async fn send(&self, call: &Call<'_>) -> Result<Answer, Dialled> {
-        let pair = self.pair(call.endpoint.connect_timeout);
-        let answer = match attempt(&pair.pooled, call).await {
-            Err((Dialled::Failed(Transport::Reset), Opened(None))) => attempt(&pair.fresh, call).await,
-            answer => answer,
+        let kind = Kind::of(call.endpoint, call.route);
+        let (pair, to) = (self.pair(&kind), below_tls(call.endpoint.address(call.route)));
+        let (sent, trip) = attempt(pair.pooled.post(to.clone()), call).await;
+        let (sent, trip) = match sent {
+            Err(Missed::Lost(_)) if trip.was_stale() => {
+                tracing::debug!("a pooled connection was stale; dialling again");
+                attempt(pair.fresh.post(to).force_close(), call).await
+            }
+            sent => (sent, trip),
         };
-        let ((answer, connection), opened) = answer.map_err(|(dialled, _)| dialled)?;
-        if let Opened(Some(from)) = opened {
+        let (answer, connection) = sent.map_err(Missed::told)?;
+        if let Some(from) = trip.from.get() {
             self.left_from(call.endpoint, from);
         }
         if connection == Afterwards::Unclean {
-            self.forget(call.endpoint.connect_timeout);
+            self.forget(&kind);
         }
         answer.map_err(Dialled::Failed)
     }
@@ -132,12 +149,14 @@ impl Dialler {
     /// Posts a form, once, on a connection of its own: what may not be done twice is never sent
     /// again, and no pooled connection can swallow it.
     pub(super) async fn post_form(&self, address: &Uri, form: &impl Serialize) -> Result<Answer, Dialled> {
-        let pair = self.pair(self.settings.load().connect_timeout);
-        let request = pair.fresh.post(address.clone()).no_decompress();
+        let connect_timeout = self.settings.load().connect_timeout;
+        let pair = self.pair(&Kind { connect_timeout, secure: is_secure(address) });
+        let request = pair.fresh.post(below_tls(address)).no_decompress().force_close();
         let request = request.insert_header((ACCEPT, "application/json")).send_form(form);
-        let (answer, _) = match request.await {
+        let (sent, trip) = tracked(request).await;
+        let (answer, _) = match sent {
             Ok(response) => Answer::new(response),
-            Err(error) => return Err(classify(&error, &Progress::default())),
+            Err(error) => return Err(classify(&error, &trip, &Progress::default()).told()),
         };
         answer.map_err(Dialled::Failed)
     }
@@ -145,9 +164,26 @@ impl Dialler {
     /// Closes what the pool holds. The client gives a connection back as soon as it has read a head
     /// that it takes for the whole answer; if more is to come there, the next request would read it
     /// as its own answer.
-    fn forget(&self, connect_timeout: Duration) {
-        self.made.borrow_mut().clients.remove(&connect_timeout);
+    fn forget(&self, kind: &Kind) {
+        self.made.borrow_mut().clients.remove(kind);
     }
+}
+
+impl Kind {
+    fn of(endpoint: &Endpoint, route: Route) -> Self {
+        Self { connect_timeout: endpoint.connect_timeout, secure: is_secure(endpoint.address(route)) }
+    }
+}
+
+fn is_secure(address: &Uri) -> bool {
+    address.scheme() == Some(&Scheme::HTTPS)
+}
+
+/// The address as the client is given it: TLS is below it and none of its business.
+fn below_tls(address: &Uri) -> Uri {
+    let mut parts = address.clone().into_parts();
+    parts.scheme = parts.scheme.map(|_| Scheme::HTTP);
+    Uri::from_parts(parts).expect("another scheme leaves an address an address")
 }
 
 /// In what state an answer leaves its connection.
@@ -159,13 +195,26 @@ enum Afterwards {
     Unclean,
 }
 
-/// The local address of the connection that the request opened; `None`: it took one from the pool.
-struct Opened(Option<IpAddr>);
-
 type Received = (Result<Answer, Transport>, Afterwards);
 
-async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<(Received, Opened), (Dialled, Opened)> {
-    let mut request = client.request(Method::POST, call.endpoint.address(call.route).clone()).no_decompress();
+/// How there was no head.
+#[derive(Clone, Copy)]
+enum Missed {
+    /// The connection ended.
+    Lost(Dialled),
+    /// Anything else: it is never sent again.
+    Otherwise(Dialled),
+}
+
+impl Missed {
+    fn told(self) -> Dialled {
+        let (Self::Lost(dialled) | Self::Otherwise(dialled)) = self;
+        dialled
+    }
+}
+
+async fn attempt(request: ClientRequest, call: &Call<'_>) -> (Result<Received, Missed>, Trip) {
+    let mut request = request.no_decompress();
     let headers = request.headers_mut();
     for (name, value) in call.headers.iter().chain(&call.endpoint.headers).chain(call.credential) {
         headers.insert(name.clone(), value.clone());
@@ -173,18 +222,14 @@ async fn attempt(client: &awc::Client, call: &Call<'_>) -> Result<(Received, Ope
     let total = call.body.iter().map(Bytes::len).sum();
     let progress = Progress::of(total);
     let sending = request.send_body(Outgoing::new(call.body.to_vec(), progress.clone()));
-    DIALLED
-        .scope(Cell::new(None), async {
-            let sent = with_progress(sending, &progress).await;
-            let opened = Opened(DIALLED.with(Cell::get));
-            match sent {
-                Some(Ok(response)) => Ok((Answer::new(response), opened)),
-                Some(Err(error)) => Err((classify(&error, &progress), opened)),
-                // Never sent again: the provider has seen a part of it.
-                None => Err((Dialled::SendInterrupted, opened)),
-            }
-        })
-        .await
+    let (sent, trip) = tracked(with_progress(sending, &progress)).await;
+    let sent = match sent {
+        Some(Ok(response)) => Ok(Answer::new(response)),
+        Some(Err(error)) => Err(classify(&error, &trip, &progress)),
+        // The provider has seen a part of it, and may still be at it.
+        None => Err(Missed::Otherwise(Dialled::SendInterrupted)),
+    };
+    (sent, trip)
 }
 
 /// Awaits `sending`; `None` when the body made no progress for `SEND_STALL`.
@@ -205,33 +250,17 @@ async fn with_progress<F: Future>(sending: F, progress: &Progress) -> Option<F::
     }
 }
 
-/// The one table from the client's errors to ours.
-fn classify(error: &SendRequestError, progress: &Progress) -> Dialled {
-    let transport = match error {
-        SendRequestError::Connect(
-            ConnectError::Resolver(_) | ConnectError::NoRecords | ConnectError::Unresolved,
-        ) => Transport::Dns,
-        SendRequestError::Connect(ConnectError::Timeout) | SendRequestError::Timeout => {
-            Transport::ConnectTimeout
-        }
-        SendRequestError::Connect(ConnectError::SslIsNotSupported) => Transport::Tls,
-        SendRequestError::Connect(ConnectError::Io(error)) => of_connect(error),
-        _ if !progress.is_complete() && !progress.is_small() => return Dialled::SendInterrupted,
-        SendRequestError::Response(ParseError::Io(_)) => Transport::Reset,
-        SendRequestError::Response(_) => Transport::BadAnswer,
-        _ => Transport::Reset,
-    };
-    Dialled::Failed(transport)
-}
-
-fn of_connect(error: &io::Error) -> Transport {
-    match error.kind() {
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
-            Transport::Reset
-        }
-        io::ErrorKind::TimedOut => Transport::ConnectTimeout,
-        io::ErrorKind::InvalidData => Transport::Tls,
-        _ => Transport::Refused,
+/// The one table from the client's errors to ours; a connection that could not be opened has
+/// noted why.
+fn classify(error: &SendRequestError, trip: &Trip, progress: &Progress) -> Missed {
+    if let Some(transport) = trip.failed.get() {
+        return Missed::Otherwise(Dialled::Failed(transport));
+    }
+    match error {
+        _ if !progress.is_complete() && !progress.is_small() => Missed::Lost(Dialled::SendInterrupted),
+        SendRequestError::Response(ParseError::Io(_)) => Missed::Lost(Dialled::Failed(Transport::Reset)),
+        SendRequestError::Response(_) => Missed::Otherwise(Dialled::Failed(Transport::BadAnswer)),
+        _ => Missed::Lost(Dialled::Failed(Transport::Reset)),
     }
 }
 

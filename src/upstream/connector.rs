@@ -1,27 +1,18 @@
-//! Clients of one worker: no Nagle, no redirects, no own timeouts, no pool limit, and a
-//! peer's early end is an error.
+//! Clients of one worker: no redirects, no own timeouts, no pool limit, and HTTP/1.1 only.
 //!
-//! The plain client reports a body that was cut as a clean end. `StrictEof` below HTTP
-//! turns the peer's end into an error wherever bytes were still expected; a complete body
-//! never gets that far. Behind TLS a close_notify hides the cut, so length and JSON are
-//! checked above as well.
+//! A connection that HTTP/2 multiplexes takes all its requests with it when it goes, and the
+//! client neither pings it nor looks whether it lives; so TLS offers `http/1.1` alone.
 
-use std::cell::Cell;
-use std::io;
-use std::net::IpAddr;
 use std::path::Path;
-use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix_rt::net::{ActixStream, Ready, TcpStream};
-use actix_service::ServiceExt;
-use actix_tls::connect::Connection;
-use awc::http::Uri;
+use actix_tls::connect::rustls_0_23::TlsConnector;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::dial::{Dial, Way};
 
 /// What a client is made with.
 #[derive(Clone, Debug)]
@@ -46,11 +37,6 @@ pub fn extra_roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> 
     }
 }
 
-tokio::task_local! {
-    /// Set when the request that is being sent opened its own connection: from which address.
-    pub(super) static DIALLED: Cell<Option<IpAddr>>;
-}
-
 fn tls(settings: &ClientSettings) -> Arc<rustls::ClientConfig> {
     let mut roots = rustls::RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     let (_, unusable) = roots.add_parsable_certificates(settings.roots.iter().cloned());
@@ -66,27 +52,16 @@ fn tls(settings: &ClientSettings) -> Arc<rustls::ClientConfig> {
     Arc::new(config)
 }
 
-/// A client that keeps connections, for one worker. `keep` false: every request dials.
-pub(super) fn client(settings: &ClientSettings, keep: bool) -> awc::Client {
-    let tcp =
-        actix_tls::connect::Connector::default().service().map(|connection: Connection<Uri, TcpStream>| {
-            let (io, connection) = connection.replace_io(());
-            let from = io.local_addr().map_or(IpAddr::from([0, 0, 0, 0]), |address| address.ip());
-            // Outside a request (a test, say) nobody asks.
-            let _ = DIALLED.try_with(|dialled| dialled.set(Some(from)));
-            if let Err(error) = io.set_nodelay(true) {
-                tracing::debug!(%error, "nodelay could not be set");
-            }
-            connection.replace_io(StrictEof(io)).1
-        });
+/// A client for one worker. `keep` false: every request dials. It is only ever given `http`
+/// addresses; `secure` says whether there is TLS below.
+pub(super) fn client(settings: &ClientSettings, secure: bool, keep: bool) -> awc::Client {
+    let tls = secure.then(|| TlsConnector::service(tls(settings)));
     let connector = awc::Connector::new()
-        .connector(tcp)
-        .rustls_0_23(tls(settings))
-        .timeout(settings.connect_timeout)
-        .handshake_timeout(settings.connect_timeout)
+        .connector(Dial(Rc::new(Way { tls, limit: settings.connect_timeout })))
+        // Ours comes first.
+        .timeout(settings.connect_timeout.saturating_mul(2))
         .conn_keep_alive(if keep { settings.pool_idle } else { Duration::ZERO })
         .conn_lifetime(settings.pool_lifetime)
-        .disconnect_timeout(Duration::ZERO)
         .limit(0);
     awc::Client::builder()
         .disable_timeout()
@@ -94,49 +69,4 @@ pub(super) fn client(settings: &ClientSettings, keep: bool) -> awc::Client {
         .no_default_headers()
         .connector(connector)
         .finish()
-}
-
-/// A stream whose end is an error to whoever still wanted bytes.
-#[derive(Debug)]
-struct StrictEof(TcpStream);
-
-impl AsyncRead for StrictEof {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.0).poll_read(cx, buffer);
-        match read {
-            Poll::Ready(Ok(())) if buffer.filled().len() == before && buffer.remaining() > 0 => {
-                Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()))
-            }
-            read => read,
-        }
-    }
-}
-
-impl AsyncWrite for StrictEof {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
-}
-
-impl ActixStream for StrictEof {
-    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        ActixStream::poll_read_ready(&self.0, cx)
-    }
-
-    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        ActixStream::poll_write_ready(&self.0, cx)
-    }
 }

@@ -1,0 +1,8 @@
+//! How connections to vendors are opened, used again and given up, on real sockets.
+
+#[path = "dialling/stage.rs"]
+mod stage;
+#[path = "dialling/stale.rs"]
+mod stale;
+#[allow(dead_code, unused_imports, reason = "each test file uses its part")]
+mod support;

@@ -1,5 +1,7 @@
 //! How connections to vendors are opened, used again and given up, on real sockets.
 
+#[path = "dialling/leaks.rs"]
+mod leaks;
 #[path = "dialling/stage.rs"]
 mod stage;
 #[path = "dialling/stale.rs"]

@@ -8,3 +8,5 @@ mod stage;
 mod stale;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 mod support;
+#[path = "dialling/tls.rs"]
+mod tls;

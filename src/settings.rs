@@ -20,6 +20,7 @@ mod legacy;
 mod overlay;
 mod patch;
 mod pool;
+mod proxy;
 mod resilience;
 mod secret;
 mod services;
@@ -50,6 +51,7 @@ pub use legacy::legacy;
 pub use overlay::unknown_variables;
 pub use patch::{Fault as PatchFault, Patch, Section};
 pub use pool::{PoolAllocation, PoolLimit, QuotaPool, QuotaPools, read_pool};
+pub use proxy::{ACCEPTED_PROXY, Proxy};
 pub use resilience::{
     BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, Resilience,
     Rotation, RotationNumbers, WindowNumbers,

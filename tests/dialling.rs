@@ -2,6 +2,8 @@
 
 #[path = "dialling/leaks.rs"]
 mod leaks;
+#[path = "dialling/proxy.rs"]
+mod proxy;
 #[path = "dialling/stage.rs"]
 mod stage;
 #[path = "dialling/stale.rs"]

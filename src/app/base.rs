@@ -33,7 +33,7 @@ use crate::relay::{Closing, Gates, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault};
 use crate::telemetry::Metrics;
-use crate::upstream::{ClientSettings, Dialler};
+use crate::upstream::{ClientSettings, Dialler, Proxies};
 
 /// What every worker of both servers shares.
 #[derive(Clone)]
@@ -65,6 +65,8 @@ pub(super) struct Base {
     pub(super) health: Arc<Health>,
     pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
     pub(super) gate: Arc<Gate>,
+    /// What the environment says of outbound proxies.
+    pub(super) proxies: Arc<Proxies>,
     /// Connections that have just been banned.
     pub(super) banned: UnboundedReceiver<ConnectionId>,
 }
@@ -79,7 +81,7 @@ pub(super) struct Origins<'a> {
 }
 
 impl Base {
-    pub(super) fn new(settings: &Settings, salt: &str) -> Self {
+    pub(super) fn new(settings: &Settings, salt: &str, proxies: Proxies) -> Self {
         let (links, metrics, banned) = links(settings);
         let owners = Owners {
             directory: Arc::new(Directory::default()),
@@ -94,6 +96,7 @@ impl Base {
             health: Arc::new(Health::default()),
             store: Arc::new(ArcSwapOption::empty()),
             gate: Arc::new(Gate::default()),
+            proxies: Arc::new(proxies),
             banned,
         }
     }
@@ -105,10 +108,10 @@ impl Base {
         secrets: &Secrets,
     ) -> Result<Shared, ServeError> {
         let settings = &loaded.settings;
-        let sessions = origins.tokens.apply(settings);
+        let sessions = origins.tokens.apply(settings, &self.proxies);
         let tower = Arc::new(Tower {
             owners: self.owners.clone(),
-            endpoints: ArcSwap::from_pointee(endpoints(settings, &sessions)),
+            endpoints: ArcSwap::from_pointee(endpoints(settings, &sessions, &self.proxies)),
             judging: ArcSwap::from_pointee(judging(settings)),
             streaming: ArcSwap::from_pointee(settings.streaming()),
             gates: Gates::default(),
@@ -123,6 +126,7 @@ impl Base {
             http_settings: Arc::new(ArcSwap::from_pointee(http_settings(settings, secrets.client_key))),
             client: Arc::new(ArcSwap::from_pointee(client_settings(settings)?)),
             tokens: origins.tokens.clone(),
+            proxies: self.proxies.clone(),
             admin_token: Arc::new(ArcSwap::from_pointee(secrets.admin)),
             metrics_public: Arc::new(settings.metrics.public.into()),
             grace: Arc::new(ArcSwap::from_pointee(settings.server.shutdown_grace)),

@@ -26,7 +26,7 @@ use crate::http::auth::{Keys, hash};
 use crate::http::state::{HttpSettings, ListedModel};
 use crate::settings::{self, AuthHeader, Format, Settings};
 use crate::upstream::oauth::TokenHeader;
-use crate::upstream::{Endpoint, Endpoints, HeaderName, HeaderValue, Route, Uri, join_url};
+use crate::upstream::{Endpoint, Endpoints, HeaderName, HeaderValue, Proxies, Route, Uri, join_url};
 
 /// Decision 3c: tells a changed credential without telling the credential.
 pub(super) fn fingerprint(secret: &str, salt: &str) -> String {
@@ -112,7 +112,7 @@ fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
 
 /// How each connection is dialled. An address that cannot be one leaves its connections out, and
 /// so does a token that is to be renewed and has no session.
-pub fn endpoints(settings: &Settings, sessions: &Sessions) -> Endpoints {
+pub fn endpoints(settings: &Settings, sessions: &Sessions, proxies: &Proxies) -> Endpoints {
     let mut endpoints = Endpoints::default();
     for provider in &settings.providers {
         let Some(addresses) = addresses(&provider.base_url) else {
@@ -126,6 +126,9 @@ pub fn endpoints(settings: &Settings, sessions: &Sessions) -> Endpoints {
                 continue;
             }
             let mut endpoint = endpoint(settings, provider, connection, addresses.clone());
+            if endpoint.proxy.is_none() {
+                endpoint.proxy = proxies.towards(endpoint.address(Route::Chat));
+            }
             match session {
                 Some(session) => endpoint.session = Some(session),
                 None => endpoint.headers.extend(credential(provider, connection)),
@@ -161,6 +164,7 @@ fn endpoint(
         headers: headers.into_iter().flatten().collect(),
         credential: connection.credential.clone(),
         session: None,
+        proxy: connection.proxy.clone(),
         connect_timeout: limits.connect,
         first_byte_timeout: limits.account.first_byte,
         execution: execution_limit(settings, provider, connection, limits.longest_first_byte()),

@@ -17,7 +17,7 @@ use crate::http::auth::hash;
 use crate::http::state::HttpSettings;
 use crate::relay::Tower;
 use crate::settings::{Effective, Loaded, table};
-use crate::upstream::ClientSettings;
+use crate::upstream::{ClientSettings, Proxies};
 
 /// What a config is applied to.
 pub(super) struct Reloader {
@@ -29,6 +29,7 @@ pub(super) struct Reloader {
     pub(super) http_settings: Arc<ArcSwap<HttpSettings>>,
     pub(super) client: Arc<ArcSwap<ClientSettings>>,
     pub(super) tokens: Arc<TokenRoom>,
+    pub(super) proxies: Arc<Proxies>,
     pub(super) admin_token: Arc<ArcSwap<[u8; 32]>>,
     pub(super) metrics_public: Arc<AtomicBool>,
     pub(super) grace: Arc<ArcSwap<std::time::Duration>>,
@@ -62,8 +63,8 @@ impl Reloader {
         let settings = &loaded.settings;
         // Owners first: a request that is planned with a new entity must find it.
         self.owners.router.mailbox.post(Apply(Arc::new(blueprint(settings, &self.salt))));
-        let sessions = self.tokens.apply(settings);
-        self.tower.endpoints.store(Arc::new(endpoints(settings, &sessions)));
+        let sessions = self.tokens.apply(settings, &self.proxies);
+        self.tower.endpoints.store(Arc::new(endpoints(settings, &sessions, &self.proxies)));
         self.tower.judging.store(Arc::new(judging(settings)));
         self.tower.streaming.store(Arc::new(settings.streaming()));
         self.client.store(Arc::new(client));

@@ -97,6 +97,7 @@ fn connection(id: &str, provider: &str, priority: u32) -> Connection {
         rate_limit: Default::default(),
         models: vec!["steady".into(), "*".into()],
         headers: Vec::new(),
+        proxy: None,
         timeouts: Default::default(),
         rate_limit_delay_ms: None,
         disable_cooling: false,

@@ -27,7 +27,7 @@ use crate::demo;
 use crate::http::{self, Http, state::Gate};
 use crate::settings::{Finding, Loaded, Settings, Stored};
 use crate::storage::{Database, KEY_VARIABLE, OpenError, Store, Vault, VaultError, unlock};
-use crate::upstream::{ClientSettings, Dialler, extra_roots};
+use crate::upstream::{ClientSettings, Dialler, Proxies, extra_roots};
 
 /// Longer than the pools of the official clients keep an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
@@ -99,7 +99,8 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
         false => None,
     };
     let settings = loaded.settings.clone();
-    let base = Base::new(&settings, &secrets.salt);
+    let proxies = Proxies::read(&|name| std::env::var(name).ok()).map_err(ServeError::System)?;
+    let base = Base::new(&settings, &secrets.salt, proxies);
     let tokens = base.tokens(&database, Vault::clone(&vault), &secrets.salt)?;
     let origins = Origins { config, stored, vault, demo_address, tokens: tokens.clone() };
     let shared = base.share(loaded, origins, &secrets)?;

@@ -21,8 +21,8 @@ use crate::admin::TokenBook;
 use crate::settings::{Connection, OauthClient, OauthTokens, Provider, Secret, Settings};
 use crate::storage::{Closed, SaveTokens, Store, StoredTokens, Vault};
 use crate::telemetry::Metrics;
-use crate::upstream::Dialler;
 use crate::upstream::oauth::{Client, Desk, Identity, Keeper, Kept, Session, Tokens};
+use crate::upstream::{Dialler, Proxies};
 
 /// How often is looked for what is due. Nothing is right or wrong because of it.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -116,14 +116,14 @@ impl TokenRoom {
     }
 
     /// Takes over settings; the sessions of the connections that have any.
-    pub(super) fn apply(&self, settings: &Settings) -> Arc<Sessions> {
+    pub(super) fn apply(&self, settings: &Settings, proxies: &Proxies) -> Arc<Sessions> {
         self.desk.configure(settings.resilience.token_refresh_breaker);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let providers: HashMap<_, _> =
             settings.providers.iter().map(|provider| (&provider.id, provider)).collect();
         let active = settings.connections.iter().filter_map(|connection| {
             let provider = providers.get(&connection.provider)?;
-            let session = self.session(provider, connection, &mut known)?;
+            let session = self.session(provider, connection, proxies, &mut known)?;
             Some((connection.id.clone(), session))
         });
         let active = Arc::new(active.collect::<Sessions>());
@@ -135,11 +135,12 @@ impl TokenRoom {
         &self,
         provider: &Provider,
         connection: &Connection,
+        proxies: &Proxies,
         known: &mut HashMap<(ConnectionId, String), Arc<Session>>,
     ) -> Option<Arc<Session>> {
         let (oauth, tokens, refresh) = renewable(provider, connection)?;
         let header = token_header(provider);
-        let client = client(oauth)?;
+        let client = client(oauth, connection, proxies)?;
         // An access token descends from its refresh token: a new one beside the same refresh token
         // is the same account, whose refresh token may be used up.
         let origin = fingerprint(&format!("{}\n{}", provider.id, refresh.expose()), &self.salt);
@@ -247,9 +248,11 @@ pub(super) fn renewable<'a>(
     Some((oauth, tokens, tokens.refresh.as_ref()?))
 }
 
-fn client(oauth: &OauthClient) -> Option<Client> {
+fn client(oauth: &OauthClient, connection: &Connection, proxies: &Proxies) -> Option<Client> {
+    let token_url = oauth.token_url.parse().ok()?;
     Some(Client {
-        token_url: oauth.token_url.parse().ok()?,
+        proxy: connection.proxy.clone().or_else(|| proxies.towards(&token_url)),
+        token_url,
         client_id: oauth.client_id.clone(),
         client_secret: oauth.client_secret.clone(),
         scope: oauth.scopes.join(" "),

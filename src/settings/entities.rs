@@ -3,13 +3,15 @@
 //! References between them have been checked: a connection's provider exists, a
 //! target's provider exists, a pinned connection belongs to its target's provider.
 
+use std::sync::Arc;
+
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
 use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
 
-use super::Secret;
 use super::flow::RateLimitOverrides;
 use super::stream::Timeouts;
+use super::{Proxy, Secret};
 
 /// `[[providers]]`: an upstream vendor or endpoint family.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,6 +142,8 @@ pub struct Connection {
     pub models: Vec<String>,
     /// Extra request headers, in file order; they win over the provider's.
     pub headers: Vec<(String, String)>,
+    /// The outbound proxy it goes through; `None`: as the environment says.
+    pub proxy: Option<Arc<Proxy>>,
     /// How long its answers may take; instead of the model's and the provider's.
     pub timeouts: Timeouts,
     /// Rest after a 429 without a stated wait.

@@ -28,8 +28,9 @@ const PROVIDER: &str = "connections[].provider";
 const CREDENTIAL: &str = "connections[].credential";
 const EXPIRES: &str = "connections[].expires_at";
 /// What stays with the file: no body can say it.
-const FILE_ONLY: [&str; 7] = [
+const FILE_ONLY: [&str; 8] = [
     "connections[].headers",
+    "connections[].proxy",
     "connections[].timeouts.connect",
     "connections[].timeouts.first_byte",
     "connections[].timeouts.first_content",

@@ -24,10 +24,12 @@ use futures_util::Stream;
 use policy::verdict::Transport;
 use serde::Serialize;
 
-use super::connector::{ClientSettings, client};
+use super::connector::{ClientSettings, Kind, client};
 use super::endpoint::{Endpoint, Route};
 use super::outgoing::{Outgoing, Progress};
+use super::proxy::identity;
 use super::trip::{Trip, tracked};
+use crate::settings::Proxy;
 
 /// A provider that takes no bytes of our body for so long ends the attempt (decision 9c).
 const SEND_STALL: Duration = Duration::from_secs(10);
@@ -72,13 +74,6 @@ struct Made {
     clients: HashMap<Kind, Rc<Pair>>,
 }
 
-/// What connections of one pool have in common, beside the settings.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Kind {
-    connect_timeout: Duration,
-    secure: bool,
-}
-
 struct Pair {
     pooled: awc::Client,
     fresh: awc::Client,
@@ -100,8 +95,7 @@ impl Dialler {
         if let Some(pair) = made.clients.get(kind) {
             return pair.clone();
         }
-        let settings = ClientSettings { connect_timeout: kind.connect_timeout, ..(*made.with).clone() };
-        let client = |keep| client(&settings, kind.secure, keep);
+        let client = |keep| client(&made.with, kind, keep);
         let pair = Rc::new(Pair { pooled: client(true), fresh: client(false) });
         made.clients.insert(kind.clone(), pair.clone());
         pair
@@ -122,7 +116,7 @@ impl Dialler {
             sent => (sent, trip),
         };
         let (answer, connection) = sent.map_err(Missed::told)?;
-        if let Some(from) = trip.from.get() {
+        if let Some(from) = trip.from.get().filter(|_| kind.proxy.is_none()) {
             self.left_from(call.endpoint, from);
         }
         if connection == Afterwards::Unclean {
@@ -131,8 +125,12 @@ impl Dialler {
         answer.map_err(Dialled::Failed)
     }
 
-    /// The address that requests to the endpoint's host leave from, as last seen (decision 31a).
+    /// The outbound proxy of the endpoint, else the address that requests to its host leave from, as
+    /// last seen (decision 31a).
     pub fn egress(&self, endpoint: &Endpoint) -> Option<Arc<str>> {
+        if let Some(proxy) = &endpoint.proxy {
+            return Some(identity(proxy).into());
+        }
         let host = endpoint.address(Route::Chat).authority()?.as_str();
         self.egress.borrow().get(host).cloned()
     }
@@ -148,9 +146,14 @@ impl Dialler {
 
     /// Posts a form, once, on a connection of its own: what may not be done twice is never sent
     /// again, and no pooled connection can swallow it.
-    pub(super) async fn post_form(&self, address: &Uri, form: &impl Serialize) -> Result<Answer, Dialled> {
+    pub(super) async fn post_form(
+        &self,
+        address: &Uri,
+        proxy: Option<&Arc<Proxy>>,
+        form: &impl Serialize,
+    ) -> Result<Answer, Dialled> {
         let connect_timeout = self.settings.load().connect_timeout;
-        let pair = self.pair(&Kind { connect_timeout, secure: is_secure(address) });
+        let pair = self.pair(&Kind { connect_timeout, secure: is_secure(address), proxy: proxy.cloned() });
         let request = pair.fresh.post(below_tls(address)).no_decompress().force_close();
         let request = request.insert_header((ACCEPT, "application/json")).send_form(form);
         let (sent, trip) = tracked(request).await;
@@ -171,7 +174,8 @@ impl Dialler {
 
 impl Kind {
     fn of(endpoint: &Endpoint, route: Route) -> Self {
-        Self { connect_timeout: endpoint.connect_timeout, secure: is_secure(endpoint.address(route)) }
+        let secure = is_secure(endpoint.address(route));
+        Self { connect_timeout: endpoint.connect_timeout, secure, proxy: endpoint.proxy.clone() }
     }
 }
 

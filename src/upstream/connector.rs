@@ -13,11 +13,12 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use super::dial::{Dial, Way};
+use crate::settings::Proxy;
 
 /// What a client is made with.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Limit of a new connection: name, TCP and TLS.
+    /// Limit of a new connection that has none of its own: name, TCP and TLS.
     pub connect_timeout: Duration,
     /// How long an unused connection is kept.
     pub pool_idle: Duration,
@@ -25,6 +26,17 @@ pub struct ClientSettings {
     pub pool_lifetime: Duration,
     /// Certificates trusted beside the public roots.
     pub roots: Arc<Vec<CertificateDer<'static>>>,
+}
+
+/// What the connections of one pool have in common, beside the settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Kind {
+    /// Limit of a new connection.
+    pub(super) connect_timeout: Duration,
+    /// Whether there is TLS.
+    pub(super) secure: bool,
+    /// The outbound proxy they go through.
+    pub(super) proxy: Option<Arc<Proxy>>,
 }
 
 /// Reads extra root certificates from a PEM file.
@@ -53,13 +65,14 @@ fn tls(settings: &ClientSettings) -> Arc<rustls::ClientConfig> {
 }
 
 /// A client for one worker. `keep` false: every request dials. It is only ever given `http`
-/// addresses; `secure` says whether there is TLS below.
-pub(super) fn client(settings: &ClientSettings, secure: bool, keep: bool) -> awc::Client {
-    let tls = secure.then(|| TlsConnector::service(tls(settings)));
+/// addresses; its kind says whether there is TLS below.
+pub(super) fn client(settings: &ClientSettings, kind: &Kind, keep: bool) -> awc::Client {
+    let tls = kind.secure.then(|| TlsConnector::service(tls(settings)));
+    let way = Way { tls, proxy: kind.proxy.clone(), limit: kind.connect_timeout };
     let connector = awc::Connector::new()
-        .connector(Dial(Rc::new(Way { tls, limit: settings.connect_timeout })))
+        .connector(Dial(Rc::new(way)))
         // Ours comes first.
-        .timeout(settings.connect_timeout.saturating_mul(2))
+        .timeout(kind.connect_timeout.saturating_mul(2))
         .conn_keep_alive(if keep { settings.pool_idle } else { Duration::ZERO })
         .conn_lifetime(settings.pool_lifetime)
         .limit(0);

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::net::TcpStream;
@@ -17,14 +18,18 @@ use futures_util::future::LocalBoxFuture;
 use policy::verdict::Transport;
 use tokio::time::{Instant, timeout_at};
 
+use super::proxy::tunnel;
 use super::race::{by_turns, race};
 use super::trip::note;
 use super::wire::{Wire, prepare};
+use crate::settings::Proxy;
 
 /// How connections are opened.
 pub(super) struct Way {
     /// Makes TLS of a connection; `None`: it stays plain.
     pub(super) tls: Option<TlsConnectorService>,
+    /// Goes through it; `None`: straight there.
+    pub(super) proxy: Option<Arc<Proxy>>,
     /// Limit of all of it.
     pub(super) limit: Duration,
 }
@@ -62,7 +67,15 @@ impl Way {
         let host = address.host().ok_or(Transport::Dns)?;
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let port = address.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
-        let tcp = timeout_at(ends, connect(host, port)).await.unwrap_or(Err(Transport::ConnectTimeout))?;
+        let opened = match &self.proxy {
+            // Names are the proxy's business then.
+            Some(proxy) => timeout_at(ends, tunnel(proxy, host, port)).await.map_err(|_| {
+                tracing::warn!(%proxy, host, port, "the outbound proxy does not answer in time");
+                Transport::ProxyUnreachable
+            }),
+            None => timeout_at(ends, connect(host, port)).await.map_err(|_| Transport::ConnectTimeout),
+        };
+        let tcp = opened??;
         prepare(&tcp);
         note(|trip| trip.from.set(tcp.local_addr().ok().map(|from| from.ip())));
         let Some(tls) = &self.tls else { return Ok(Wire::Plain(tcp)) };
@@ -85,7 +98,7 @@ impl Host for Name {
 }
 
 /// A connection to whichever address of the host answers first.
-async fn connect(host: &str, port: u16) -> Result<TcpStream, Transport> {
+pub(super) async fn connect(host: &str, port: u16) -> Result<TcpStream, Transport> {
     let addresses = match host.parse() {
         Ok(address) => vec![std::net::SocketAddr::new(address, port)],
         Err(_) => {

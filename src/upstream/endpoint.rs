@@ -11,7 +11,7 @@ use policy::catalogue::Dialect;
 use policy::ids::ModelId;
 
 use super::oauth::Session;
-use crate::settings::Secret;
+use crate::settings::{Proxy, Secret};
 
 /// An inference route of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +82,8 @@ pub struct Endpoint {
     pub credential: Option<Secret>,
     /// Gives the credential of an OAuth connection, which changes while it is in use.
     pub session: Option<Arc<Session>>,
+    /// The outbound proxy it goes through; `None`: straight there.
+    pub proxy: Option<Arc<Proxy>>,
     /// Limit of a new connection.
     pub connect_timeout: Duration,
     /// Limit until the first byte of a non-streamed answer.

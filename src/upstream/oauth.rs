@@ -22,7 +22,7 @@ use policy::ids::{ConnectionId, ProviderId};
 use policy::time::Millis;
 use policy::token::{RefreshOutcome, Timetable};
 
-use crate::settings::Secret;
+use crate::settings::{Proxy, Secret};
 
 pub use desk::Desk;
 pub use session::Session;
@@ -49,6 +49,8 @@ pub struct Client {
     pub client_secret: Option<Secret>,
     /// What is asked for, joined by blanks; empty: what the refresh token stands for.
     pub scope: String,
+    /// The outbound proxy of the connection: it is one account, and leaves by one way.
+    pub proxy: Option<Arc<Proxy>>,
 }
 
 /// How an access token is sent.

@@ -95,7 +95,9 @@ fn each_mistake_of_a_provider_is_found_at_its_line() {
 fn each_mistake_of_a_connection_is_found_at_its_line() {
     let cases: &[(&str, usize, &str, &str)] = &[
         (&connection("id2 = \"x\""), 10, "connections[].id2", "did you mean `id`?"),
-        (&connection("proxy = \"http://h:1\""), 10, "connections[].proxy", "unknown key"),
+        (&connection("proxy = \"socks5://u:p@h:1\""), 10, "connections[].proxy", "is not an http:// address"),
+        (&connection("proxy = \"http://u:p@h:0\""), 10, "connections[].proxy", "HOST:PORT"),
+        (&connection("proxy = 3128"), 10, "connections[].proxy", "whole number"),
         (
             &connection("rate_limit_overrides = { rps = 1 }"),
             10,

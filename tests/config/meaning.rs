@@ -96,6 +96,23 @@ fn a_missing_credential_is_a_warning() {
 }
 
 #[test]
+fn a_proxy_that_cannot_be_had_leaves_its_connection_inactive() {
+    let text = "[[providers]]\nid = \"p\"\nformat = \"openai\"\nbase_url = \"http://h\"\n[[connections]]\nid = \"c\"\nprovider = \"p\"\ncredential = \"k\"\nproxy = \"env:EGRESS\"";
+    let loaded = load_text(text, &[]).unwrap();
+    let connection = &loaded.settings.connections[0];
+    assert!(!connection.active && connection.proxy.is_none(), "it would leave by another way");
+    assert_eq!((loaded.warnings.len(), loaded.warnings[0].line), (1, 9));
+    let loaded = load_text(text, &[("EGRESS", "http://u:secret@h:3128")]).unwrap();
+    let connection = &loaded.settings.connections[0];
+    assert!(connection.active);
+    let shown = format!("{connection:?}");
+    assert!(shown.contains("http://h:3128") && !shown.contains("secret"), "{shown}");
+    // What it holds is not quoted when it is wrong.
+    let found = load_text(text, &[("EGRESS", "socks5://u:secret@h:1")]).unwrap_err();
+    assert!(found.len() == 1 && found[0].line == 9 && !format!("{found:?}").contains("secret"), "{found:?}");
+}
+
+#[test]
 fn a_degradation_threshold_gives_way_unless_typed() {
     let text = "[resilience.provider_breaker.apikey]\nfailure_threshold = 5";
     assert_eq!(settings(text).resilience.provider_breaker.apikey.degradation_threshold, 4);

@@ -90,7 +90,7 @@ fn each_wrong_body_is_refused_and_told_by_field() {
         (with(json!({"maxConcurrent": 100_001})), "maxConcurrent", "from 0 to 100000"),
         (with(json!({"models": []})), "models", "empty list"),
         (with(json!({"models": [1]})), "models", "holds a whole number"),
-        (with(json!({"proxy": "http://127.0.0.1:1"})), "proxy", "not built yet"),
+        (with(json!({"proxy": "http://127.0.0.1:1"})), "proxy", "in config.toml only"),
         (with(json!({"rateLimitOverrides": {"rps": 1}})), "rateLimitOverrides.rps", "accepted: rpm, rpd"),
         (with(json!({"rateLimitOverrides": 1})), "rateLimitOverrides", "accepted: an object"),
         (

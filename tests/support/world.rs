@@ -30,6 +30,7 @@ pub struct Setup {
     server: String,
     rest: String,
     upstreams: BTreeMap<String, Upstream>,
+    variables: Vec<(String, String)>,
 }
 
 impl Setup {
@@ -46,6 +47,12 @@ impl Setup {
     /// Sections or entities of their own.
     pub fn section(mut self, text: &str) -> Self {
         self.rest.push_str(&format!("{text}\n"));
+        self
+    }
+
+    /// An environment variable of the binary.
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
         self
     }
 
@@ -134,6 +141,7 @@ impl Setup {
             .arg("--config")
             .arg(&config)
             .env("RUST_LOG", "trace")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -57,8 +57,8 @@ impl Parts {
         };
         let auth_type = body.remove("authType").filter(|value| !value.is_null());
         if body.remove("proxy").is_some_and(|value| !value.is_null()) {
-            // Stored and not acted on, requests would leave by another way than the operator wants.
-            details.push(Detail::new("proxy", "is not built yet, accepted: null"));
+            // A login in it would lie in the store unsealed.
+            details.push(Detail::new("proxy", "is set in config.toml only, accepted: null"));
         }
         let changes = Changes::take(&mut body, &mut details);
         details.extend(check_fields(&body));

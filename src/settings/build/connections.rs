@@ -1,18 +1,22 @@
 //! `[[connections]]`: their providers exist, their credentials are looked up.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use policy::ids::{ConnectionId, ProviderId};
 use policy::rotation::{PerKind, SwitchOverride};
 
+use super::credentials::{INACTIVE, look_up};
 use super::{Context, credentials, streams};
 use crate::settings::connection_fields::kept;
 use crate::settings::entities::{Connection, Source};
 use crate::settings::finding::{Place, quoted};
 use crate::settings::flow::RateLimitOverrides;
+use crate::settings::proxy::{ACCEPTED_PROXY, Proxy};
 use crate::settings::sheet::Sheet;
 use crate::settings::stored_connection::ONLY_STORED;
 
+const PROXY: &str = "connections[].proxy";
 const PASSTHROUGH: &str = "connections[].provider_specific.passthrough_models";
 const RESET_SECONDS: &str = "connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds";
 
@@ -52,6 +56,7 @@ fn connection(
     let provider = sheet.text("connections[].provider").unwrap_or_default();
     check_provider(context, sheet, &provider);
     let (credential, tokens) = credentials::read(context, sheet, &provider);
+    let proxy = proxy(context, sheet);
     let id = sheet.text("connections[].id")?;
     let name = sheet.text("connections[].name").unwrap_or_else(|| id.clone());
     let passthrough_models = sheet.is_given(PASSTHROUGH).then(|| sheet.flag(PASSTHROUGH));
@@ -63,11 +68,12 @@ fn connection(
         tokens,
         priority: priority(sheet, &provider, last_priority),
         provider: ProviderId::from(provider),
-        active: sheet.flag("connections[].active"),
+        active: sheet.flag("connections[].active") && proxy.is_ok(),
         max_concurrent: sheet.count("connections[].max_concurrent"),
         rate_limit: rate_limit(sheet),
         models: sheet.texts("connections[].models"),
         headers: sheet.headers("connections[].headers"),
+        proxy: proxy.ok().flatten(),
         timeouts: streams::timeouts(sheet, "connections[]"),
         rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
         disable_cooling: sheet.flag("connections[].provider_specific.disable_cooling"),
@@ -77,6 +83,25 @@ fn connection(
         source,
         replaces: None,
     })
+}
+
+/// A proxy that is named and cannot be had.
+struct NoProxy;
+
+/// Without the proxy it is given, a connection would leave by another way than its owner wants: it
+/// is inactive.
+fn proxy(context: &mut Context<'_>, sheet: &Sheet) -> Result<Option<Arc<Proxy>>, NoProxy> {
+    if !sheet.is_given(PROXY) {
+        return Ok(None);
+    }
+    let text = look_up(context, sheet, PROXY, INACTIVE).ok_or(NoProxy)?;
+    match Proxy::parse(text.expose()) {
+        Ok(proxy) => Ok(Some(Arc::new(proxy))),
+        Err(problem) => {
+            context.refuse(sheet, PROXY, problem, ACCEPTED_PROXY);
+            Err(NoProxy)
+        }
+    }
 }
 
 /// `rateLimitOverrides`: 0 is as good as nothing (flow 4.1.3, E14).

@@ -17,7 +17,7 @@ pub(super) const CREDENTIAL: &str = "connections[].credential";
 const ACCESS: &str = "connections[].access_token";
 const REFRESH: &str = "connections[].refresh_token";
 const EXPIRES: &str = "connections[].expires_at";
-const INACTIVE: &str = "the connection is inactive";
+pub(super) const INACTIVE: &str = "the connection is inactive";
 
 /// What to send, and the tokens if it has any.
 pub(super) fn read(
@@ -73,7 +73,7 @@ fn credential(context: &mut Context<'_>, sheet: &Sheet, provider: &str) -> Optio
     }
 }
 
-fn look_up(context: &mut Context<'_>, sheet: &Sheet, key: &str, outcome: &str) -> Option<Secret> {
+pub(super) fn look_up(context: &mut Context<'_>, sheet: &Sheet, key: &str, outcome: &str) -> Option<Secret> {
     let Some(Value::Secret(reference)) = sheet.value(key) else { return None };
     match reference.resolve(context.env, context.folder) {
         Ok(secret) => Some(secret),

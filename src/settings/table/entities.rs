@@ -68,6 +68,7 @@ pub(super) const ROWS: &[Row] = &[
     row("connections[].rate_limit_overrides.model_concurrency", Kind::Counts(0, 10_000), "", "requests", "requests at once by model, exactly as it is named upstream; 0 = no cap"),
     row("connections[].models", Kind::List(Items::Patterns), "*", "", "models it may serve; * stands for any text"),
     row("connections[].headers", Kind::Headers, "", "", "extra request headers; they win over the provider's"),
+    row("connections[].proxy", Kind::Secret, "", "", "outbound proxy, http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, or env:NAME, file:PATH; absent: HTTPS_PROXY, HTTP_PROXY, NO_PROXY"),
     row("connections[].timeouts.connect", DIAL_LIMIT, "", "", "instead of the provider's"),
     row("connections[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the model's and the provider's"),
     row("connections[].timeouts.first_content", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),

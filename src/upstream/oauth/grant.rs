@@ -50,7 +50,7 @@ pub(super) async fn ask(dialler: &Dialler, client: &Client, refresh: &Secret, no
         scope: &client.scope,
     };
     let asked = async {
-        let answer = dialler.post_form(&client.token_url, &form).await.ok()?;
+        let answer = dialler.post_form(&client.token_url, client.proxy.as_ref(), &form).await.ok()?;
         let Answer { status, headers, body } = answer;
         let wait = hint::from_headers(|name| headers.get(name).map(|value| value.as_bytes()), status, now);
         Some((status, wait.map(|hint| hint.wait_ms), read(body).await))

@@ -116,7 +116,7 @@ impl World {
 
     fn client(&self, id: &str) -> Client {
         let token_url = format!("http://{}/demo/oauth/token", self.endpoint).parse().unwrap();
-        Client { token_url, client_id: id.into(), client_secret: None, scope: String::new() }
+        Client { token_url, client_id: id.into(), client_secret: None, scope: String::new(), proxy: None }
     }
 
     fn later(&self, ms: Millis) {

@@ -34,5 +34,6 @@ pub mod strategy;
 pub mod stream;
 pub mod time;
 pub mod token;
+pub mod usage;
 pub mod verdict;
 pub mod window;

@@ -1,28 +1,77 @@
 //! How many tokens an answer says it took, read from its bytes as they pass.
 //!
 //! Whole answers and streams alike name an object `usage` (Gemini: `usageMetadata`); streams
-//! repeat it as it grows, so the largest numbers hold. What stands inside a text of the
-//! answer has its quotes escaped and is not taken for one.
+//! repeat it as it grows. Each number that is said later replaces the one before it, and none is
+//! ever added to itself (FC-035); a zero says nothing. What stands inside a text of the answer
+//! has its quotes escaped and is not taken for one. Bytes without the name are searched for it
+//! and no more: frames are not parsed here.
+//!
+//! Dialects mean different things by one word. Here input holds what was read from a cache and
+//! written to one (Anthropic says these apart), and output holds reasoning (Gemini, and some that
+//! copy OpenAI, say it apart).
 
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use policy::usage::Tokens;
 use serde_json::{Map, Value};
 
 /// What may lie between two chunks: longer objects are not awaited.
 const LONGEST: usize = 4 * 1024;
-const NAMES: [&[u8]; 2] = [b"\"usage\"", b"\"usageMetadata\""];
-const LONGEST_NAME: usize = 15;
+/// What both names begin with.
+const STEM: &[u8] = b"\"usage";
+/// What may follow it.
+const ENDINGS: [&[u8]; 2] = [b"\"", b"Metadata\""];
 
-const INPUT: [&str; 3] = ["prompt_tokens", "input_tokens", "promptTokenCount"];
-/// Anthropic counts these besides its input.
-const CACHED: [&str; 2] = ["cache_creation_input_tokens", "cache_read_input_tokens"];
-const OUTPUT: [&str; 3] = ["completion_tokens", "output_tokens", "candidatesTokenCount"];
+static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(STEM));
 
-/// The numbers so far.
+/// Names of one number, each with the object it stands in, if it is another one.
+type Names = &'static [(&'static str, &'static str)];
+
+const INPUT: Names = &[("", "prompt_tokens"), ("", "input_tokens"), ("", "promptTokenCount")];
+/// Google's tools put more into the prompt and count it apart.
+const TOOLS: Names = &[("", "toolUsePromptTokenCount")];
+const CACHED: Names = &[
+    ("prompt_tokens_details", "cached_tokens"),
+    ("input_tokens_details", "cached_tokens"),
+    ("", "cache_read_input_tokens"),
+    ("", "cachedContentTokenCount"),
+    ("", "prompt_cache_hit_tokens"),
+    ("", "cached_tokens"),
+];
+const CACHE_WRITE: Names = &[
+    ("", "cache_creation_input_tokens"),
+    ("prompt_tokens_details", "cache_write_tokens"),
+    ("prompt_tokens_details", "cache_creation_tokens"),
+    ("input_tokens_details", "cache_write_tokens"),
+];
+const OUTPUT: Names = &[("", "completion_tokens"), ("", "output_tokens"), ("", "candidatesTokenCount")];
+const REASONING: Names = &[
+    ("completion_tokens_details", "reasoning_tokens"),
+    ("output_tokens_details", "reasoning_tokens"),
+    ("", "thoughtsTokenCount"),
+    ("", "reasoning_tokens"),
+];
+const TOTAL: Names = &[("", "total_tokens"), ("", "totalTokenCount")];
+
+/// Anthropic's: they are not in its input.
+const APART: [&str; 2] = ["cache_read_input_tokens", "cache_creation_input_tokens"];
+/// With one of these the input is another dialect's and holds them.
+const WITHIN: [&str; 2] = ["prompt_tokens", "input_tokens_details"];
+
+/// The numbers so far, as they were said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens in, those from a cache included.
-    pub input: u64,
-    /// Tokens out.
-    pub output: u64,
+    said: Tokens,
+    tools: u64,
+    total: u64,
+    /// The cache's numbers are not in the input.
+    cache_apart: bool,
+    /// It speaks as Google does.
+    google: bool,
     /// The end of what was seen, in which an object may have begun.
     rest: Vec<u8>,
 }
@@ -30,45 +79,81 @@ pub struct Usage {
 impl Usage {
     /// Looks at the next bytes of an answer.
     pub fn see(&mut self, bytes: &[u8]) {
+        if self.rest.is_empty() {
+            if let Some(from) = self.read(bytes) {
+                self.rest.extend_from_slice(&bytes[from..]);
+            }
+            return;
+        }
         let mut seen = std::mem::take(&mut self.rest);
         seen.extend_from_slice(bytes);
+        if let Some(from) = self.read(&seen) {
+            seen.drain(..from);
+            self.rest = seen;
+        }
+    }
+
+    /// What was said, the same for every dialect; all zero: nothing was.
+    pub fn tokens(&self) -> Tokens {
+        let Tokens { cached, cache_write, reasoning, .. } = self.said;
+        let apart = if self.cache_apart { cached.saturating_add(cache_write) } else { 0 };
+        let input = self.said.input.saturating_add(self.tools).saturating_add(apart);
+        let with_reasoning = self.said.output.saturating_add(reasoning);
+        let output = match self.google {
+            true if self.said.output == 0 => with_reasoning.max(self.total.saturating_sub(input)),
+            true => with_reasoning,
+            // Some say reasoning besides the output; the total tells.
+            false if input.saturating_add(with_reasoning) == self.total => with_reasoning,
+            false => self.said.output,
+        };
+        Tokens { input, cached, cache_write, output, reasoning }
+    }
+
+    /// Reads what is whole; where what is not begins.
+    fn read(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
-        while let Some((start, end)) = next_name(&seen, at) {
-            match object(&seen[end..]) {
+        while let Some(found) = FINDER.find(&bytes[at..]) {
+            let start = at + found;
+            let behind = &bytes[start + STEM.len()..];
+            at = start + STEM.len();
+            match object(behind) {
                 Found::Object(usage) => self.take(&usage),
-                Found::Unfinished if seen.len() - start <= LONGEST => {
-                    self.rest = seen.split_off(start);
-                    return;
-                }
+                Found::Unfinished if bytes.len() - start <= LONGEST => return Some(start),
                 Found::Unfinished | Found::Other => {}
             }
-            at = end;
         }
-        // A name may have been cut in two.
-        let kept = seen.len().saturating_sub(LONGEST_NAME).max(at);
-        self.rest = seen.split_off(kept.min(seen.len()));
+        // The stem itself may have been cut in two.
+        let tail = &bytes[at.max(bytes.len().saturating_sub(STEM.len() - 1))..];
+        let begun = memchr::memrchr(b'"', tail).filter(|at| STEM.starts_with(&tail[*at..]))?;
+        Some(bytes.len() - tail.len() + begun)
     }
 
     fn take(&mut self, usage: &Map<String, Value>) {
-        let count = |name: &&str| usage.get(*name).and_then(Value::as_u64);
-        let input = INPUT.iter().find_map(count).unwrap_or(0);
-        let cached: u64 = CACHED.iter().filter_map(count).sum();
-        self.input = self.input.max(input.saturating_add(cached));
-        self.output = self.output.max(OUTPUT.iter().find_map(count).unwrap_or(0));
+        let pairs = [
+            (&mut self.said.input, INPUT),
+            (&mut self.said.cached, CACHED),
+            (&mut self.said.cache_write, CACHE_WRITE),
+            (&mut self.said.output, OUTPUT),
+            (&mut self.said.reasoning, REASONING),
+            (&mut self.tools, TOOLS),
+            (&mut self.total, TOTAL),
+        ];
+        for (number, names) in pairs {
+            *number = last(usage, names).unwrap_or(*number);
+        }
+        let has = |name: &&str| usage.contains_key(*name);
+        self.cache_apart |= APART.iter().any(has) && !WITHIN.iter().any(has);
+        self.google |= has(&"promptTokenCount") || has(&"totalTokenCount");
     }
 }
 
-/// Where a name stands, from `at` on: its start and its end.
-fn next_name(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
-    let quote = |from: usize| Some(from + bytes.get(from..)?.iter().position(|byte| *byte == b'"')?);
-    let mut start = quote(at)?;
-    loop {
-        let name = NAMES.iter().find(|name| bytes[start..].starts_with(name));
-        match name {
-            Some(name) => return Some((start, start + name.len())),
-            None => start = quote(start + 1)?,
-        }
-    }
+/// The number under the first of its names that says something.
+fn last(usage: &Map<String, Value>, names: Names) -> Option<u64> {
+    let counts = names.iter().filter_map(|(object, name)| match *object {
+        "" => usage.get(*name)?.as_u64(),
+        object => usage.get(object)?.get(*name)?.as_u64(),
+    });
+    counts.into_iter().find(|count| *count > 0)
 }
 
 enum Found {
@@ -77,70 +162,29 @@ enum Found {
     Other,
 }
 
-/// The object behind a name.
-fn object(bytes: &[u8]) -> Found {
-    let trimmed = bytes.trim_ascii_start();
-    let Some(value) = trimmed.strip_prefix(b":") else {
-        return if trimmed.is_empty() { Found::Unfinished } else { Found::Other };
+/// The object behind a stem, if it is the whole beginning of a name.
+fn object(behind: &[u8]) -> Found {
+    let ending = ENDINGS.into_iter().find(|ending| behind.starts_with(ending));
+    let Some(ending) = ending else {
+        let begun = ENDINGS.iter().any(|ending| ending.starts_with(behind));
+        return if begun { Found::Unfinished } else { Found::Other };
     };
-    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
+    let value = behind[ending.len()..].trim_ascii_start();
+    let value = match value.split_first() {
+        Some((b':', value)) => value.trim_ascii_start(),
+        Some(_) => return Found::Other,
+        None => return Found::Unfinished,
+    };
+    match value.first() {
+        Some(b'{') => {}
+        Some(_) => return Found::Other,
+        None => return Found::Unfinished,
+    }
+    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Map<String, Value>>();
     match values.next() {
-        Some(Ok(Value::Object(usage))) => Found::Object(usage),
+        Some(Ok(usage)) => Found::Object(usage),
         Some(Err(error)) if error.is_eof() => Found::Unfinished,
         None => Found::Unfinished,
-        Some(_) => Found::Other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Usage;
-
-    fn read(bytes: &[u8], chunk: usize) -> (u64, u64) {
-        let mut usage = Usage::default();
-        bytes.chunks(chunk).for_each(|bytes| usage.see(bytes));
-        (usage.input, usage.output)
-    }
-
-    #[test]
-    fn each_dialect_says_it_in_its_way_and_however_it_is_cut() {
-        let rows: [(&str, &str, (u64, u64)); 8] = [
-            (
-                "openai",
-                r#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":34,"total_tokens":46}}"#,
-                (12, 34),
-            ),
-            (
-                "openai, streamed",
-                "data: {\"usage\":null}\n\ndata: {\"choices\":[],\"usage\": {\"prompt_tokens\":12,\"completion_tokens\":34}}\n\ndata: [DONE]\n\n",
-                (12, 34),
-            ),
-            (
-                "anthropic, streamed: input first, output at the end",
-                "event: message_start\ndata: {\"message\":{\"usage\":{\"input_tokens\":10,\"cache_read_input_tokens\":5,\"output_tokens\":1}}}\n\n\
-                 event: message_delta\ndata: {\"usage\":{\"output_tokens\":34}}\n\n",
-                (15, 34),
-            ),
-            ("responses", r#"{"response":{"usage":{"input_tokens":12,"output_tokens":34}}}"#, (12, 34)),
-            ("gemini", r#"{"usageMetadata":{"promptTokenCount":12,"candidatesTokenCount":34}}"#, (12, 34)),
-            ("inside a text", r#"{"content":"{\"usage\":{\"prompt_tokens\":99}}"}"#, (0, 0)),
-            ("none", r#"{"choices":[{"message":{"content":"hello"}}]}"#, (0, 0)),
-            ("no numbers", r#"{"usage":{"prompt_tokens":-1,"completion_tokens":"many"}}"#, (0, 0)),
-        ];
-        for (row, text, expected) in rows {
-            for chunk in [1, 2, 3, 7, 16, text.len()] {
-                assert_eq!(read(text.as_bytes(), chunk), expected, "{row} in chunks of {chunk}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_never_ends_is_not_awaited() {
-        let mut usage = Usage::default();
-        usage.see(b"{\"usage\":{\"a\":\"");
-        for _ in 0..100 {
-            usage.see(&[b'x'; 1_000]);
-        }
-        assert!(usage.rest.len() <= super::LONGEST, "{}", usage.rest.len());
+        Some(Err(_)) => Found::Other,
     }
 }

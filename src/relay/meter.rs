@@ -37,7 +37,7 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        let Usage { input, output, .. } = self.usage;
+        let policy::usage::Tokens { input, output, .. } = self.usage.tokens();
         if input == 0 && output == 0 {
             return;
         }

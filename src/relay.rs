@@ -32,7 +32,7 @@ use policy::verdict::Kind;
 use tokio::sync::Notify;
 
 use crate::settings::Streaming;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Book, Metrics};
 use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
 pub use crate::upstream::Endpoints;
@@ -56,6 +56,8 @@ pub struct Tower {
     pub gates: Gates,
     /// Counts of what happens.
     pub metrics: Arc<Metrics>,
+    /// What requests took.
+    pub usage: Arc<Book>,
     /// A shutdown has begun: nobody waits any longer.
     pub closing: Closing,
     /// Woken when the grace of a shutdown is over: what still flows ends then.

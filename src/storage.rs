@@ -7,15 +7,17 @@
 mod actor;
 mod codec;
 mod database;
+mod history;
 mod kept;
 mod kept_connections;
 mod kept_pools;
 mod tokens;
 mod vault;
 
-pub use actor::{Dirty, Flush, Health, Keep, Store};
+pub use actor::{Dirty, Flush, Health, Keep, Store, Waiting};
 pub use codec::{Record, Unreadable};
 pub use database::{Database, OpenError, Tree};
+pub use history::{ReadUsage, Unread};
 pub use kept_connections::unlock;
 pub use tokens::{SaveTokens, StoredTokens};
 pub use vault::{Closed, KEY_VARIABLE, Vault, VaultError, key_path};

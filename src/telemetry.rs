@@ -1,7 +1,9 @@
 //! What is counted and logged. Log lines go to stderr; metrics are read at `/metrics`.
 
+mod book;
 mod metrics;
 
+pub use book::{Book, Taken};
 pub use metrics::{GateGauge, Gauges, Metrics};
 
 use tracing_subscriber::EnvFilter;

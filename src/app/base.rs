@@ -17,6 +17,7 @@ use actors::watch::Living;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use policy::cooldown::TerminalState;
 use policy::ids::ConnectionId;
+use policy::usage::Day;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::ServeError;
@@ -31,8 +32,8 @@ use crate::admin::Admin;
 use crate::http::state::{Gate, HttpSettings};
 use crate::relay::{Closing, Gates, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
-use crate::storage::{Database, Health, Store, Vault};
-use crate::telemetry::Metrics;
+use crate::storage::{Database, Health, Store, Vault, Waiting};
+use crate::telemetry::{Book, Metrics};
 use crate::upstream::{ClientSettings, Dialler, Proxies};
 
 /// What every worker of both servers shares.
@@ -64,6 +65,7 @@ pub(super) struct Base {
     pub(super) plan: Arc<ArcSwap<Blueprint>>,
     pub(super) health: Arc<Health>,
     pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
+    pub(super) usage: Arc<Book>,
     pub(super) gate: Arc<Gate>,
     /// What the environment says of outbound proxies.
     pub(super) proxies: Arc<Proxies>,
@@ -95,6 +97,7 @@ impl Base {
             plan: Arc::new(ArcSwap::from_pointee(blueprint(settings, salt))),
             health: Arc::new(Health::default()),
             store: Arc::new(ArcSwapOption::empty()),
+            usage: Arc::new(Book::default()),
             gate: Arc::new(Gate::default()),
             proxies: Arc::new(proxies),
             banned,
@@ -116,6 +119,7 @@ impl Base {
             streaming: ArcSwap::from_pointee(settings.streaming()),
             gates: Gates::default(),
             metrics: self.metrics.clone(),
+            usage: self.usage.clone(),
             closing: Closing::default(),
             cutoff: Arc::new(tokio::sync::Notify::new()),
         });
@@ -167,6 +171,13 @@ impl Base {
         }
     }
 
+    /// What requests took today, as the store has it.
+    pub(super) fn restore_usage(&self, database: &Database) -> Result<(), sled::Error> {
+        let now = self.owners.clock.now();
+        self.usage.restore(database.usage_of(Day::of(now))?, now);
+        Ok(())
+    }
+
     /// The sessions of OAuth connections, with what the store has of them.
     pub(super) fn tokens(
         &self,
@@ -196,7 +207,7 @@ impl Base {
         Nursery {
             seed,
             database,
-            dirty: Default::default(),
+            dirty: Arc::new(Waiting::of(self.usage.clone())),
             flush_interval: settings.store.flush_interval,
             health: self.health.clone(),
             store_home: store.handle(),

@@ -1,19 +1,21 @@
 //! The Store actor: newest snapshot per owner, one batch and one flush per interval.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use actors::mailbox::Letter;
 use actors::messages::{Owner, Save, Snapshot};
 use actors::watch::DeathWatch;
+use policy::usage::{Day, Written};
 
 use super::codec;
 use super::database::{Database, Tree};
 use super::tokens::SaveTokens;
 use crate::settings::Stored;
+use crate::telemetry::Book;
 
 /// How the store fares, for health and metrics.
 #[derive(Debug, Default)]
@@ -59,14 +61,30 @@ pub struct Flush;
 pub struct Keep(pub Stored);
 
 /// What waits to be written. It outlives the actor: a crash loses no news.
-pub type Dirty = Arc<std::sync::Mutex<HashMap<Owner, Option<Snapshot>>>>;
+pub type Dirty = Arc<Waiting>;
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    owners: Mutex<HashMap<Owner, Option<Snapshot>>>,
+    pub(super) usage: Arc<Book>,
+}
+
+impl Waiting {
+    /// Nothing yet but what this book will hold.
+    pub fn of(usage: Arc<Book>) -> Self {
+        Self { usage, ..Self::default() }
+    }
+}
 
 /// The actor.
 pub struct Store {
-    database: Database,
-    dirty: Dirty,
+    pub(super) database: Database,
+    pub(super) dirty: Dirty,
     interval: Duration,
     health: Arc<Health>,
+    /// The day for which old usage was dropped last.
+    swept: Day,
     /// Intervals of the latest pause after a failure, and how many of them are left.
     pause: u32,
     pause_left: u32,
@@ -83,7 +101,8 @@ impl Store {
         watch: DeathWatch,
     ) -> Self {
         health.bytes.store(database.size(), Ordering::Relaxed);
-        Self { database, dirty, interval, health, pause: 0, pause_left: 0, _watch: watch }
+        let swept = Day::default();
+        Self { database, dirty, interval, health, swept, pause: 0, pause_left: 0, _watch: watch }
     }
 
     /// An interval is over. What fails is tried less and less often: each try opens the store anew.
@@ -101,12 +120,13 @@ impl Store {
     }
 
     /// Writes what waits; on failure it goes on waiting, under what is newer.
-    fn write(&self) -> Result<(), String> {
-        let mut taken = Taken::from(&self.dirty);
-        if taken.news.is_empty() {
+    fn write(&mut self) -> Result<(), String> {
+        let dirty = self.dirty.clone();
+        let (mut taken, usage) = (Taken::from(&dirty), dirty.usage.take());
+        if taken.news.is_empty() && usage.rows.is_empty() {
             return Ok(());
         }
-        let written = self.write_batch(&taken.news).map_err(|error| error.to_string());
+        let written = self.write_batches(&taken.news, &usage.rows).map_err(|error| error.to_string());
         let was_failing = self.health.failing.swap(written.is_err(), Ordering::Relaxed);
         match &written {
             Ok(()) if was_failing => tracing::info!("the store can be written again"),
@@ -120,12 +140,28 @@ impl Store {
         }
         if written.is_ok() {
             taken.news.clear();
+            usage.done();
             self.health.bytes.store(self.database.size(), Ordering::Relaxed);
         }
         written
     }
 
-    fn write_batch(&self, waiting: &HashMap<Owner, Option<Snapshot>>) -> Result<(), sled::Error> {
+    fn write_batches(
+        &mut self,
+        waiting: &HashMap<Owner, Option<Snapshot>>,
+        usage: &[Written],
+    ) -> Result<(), sled::Error> {
+        self.write_owners(waiting)?;
+        self.database.keep_usage(usage)?;
+        let today = self.dirty.usage.day();
+        if today > self.swept {
+            self.database.drop_usage(today)?;
+            self.swept = today;
+        }
+        self.database.flush()
+    }
+
+    fn write_owners(&self, waiting: &HashMap<Owner, Option<Snapshot>>) -> Result<(), sled::Error> {
         for tree in Tree::ALL {
             let mut batch = sled::Batch::default();
             let mut any = false;
@@ -147,19 +183,19 @@ impl Store {
                 self.database.apply(tree, batch)?;
             }
         }
-        self.database.flush()
+        Ok(())
     }
 }
 
 /// News that is being written. What is not known to be on disk goes back under what is newer,
 /// also when the write panics.
 struct Taken<'a> {
-    dirty: &'a Dirty,
+    dirty: &'a Waiting,
     news: HashMap<Owner, Option<Snapshot>>,
 }
 
 impl<'a> Taken<'a> {
-    fn from(dirty: &'a Dirty) -> Self {
+    fn from(dirty: &'a Waiting) -> Self {
         Self { dirty, news: std::mem::take(&mut *lock(dirty)) }
     }
 }
@@ -173,8 +209,8 @@ impl Drop for Taken<'_> {
     }
 }
 
-fn lock(dirty: &Dirty) -> std::sync::MutexGuard<'_, HashMap<Owner, Option<Snapshot>>> {
-    dirty.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+fn lock(dirty: &Waiting) -> MutexGuard<'_, HashMap<Owner, Option<Snapshot>>> {
+    dirty.owners.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Actor for Store {

@@ -109,6 +109,7 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
         Tree::Settings
         | Tree::ProviderConnections
         | Tree::Pools
+        | Tree::History
         | Tree::Tokens
         | Tree::Meta
         | Tree::Quarantine => Err(Unreadable::Key),

@@ -37,6 +37,8 @@ pub enum Tree {
     Pools,
     /// What keys have used of pools, by pool, time and key.
     Usage,
+    /// What requests took, by day, key and who answered.
+    History,
     /// Tokens of OAuth connections by id.
     Tokens,
     /// Hashes of what was made at first start.
@@ -47,7 +49,7 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
@@ -55,6 +57,7 @@ impl Tree {
         Self::ProviderConnections,
         Self::Pools,
         Self::Usage,
+        Self::History,
         Self::Tokens,
         Self::Meta,
         Self::Quarantine,
@@ -70,6 +73,7 @@ impl Tree {
             Self::ProviderConnections => "provider_connections",
             Self::Pools => "quota_pools",
             Self::Usage => "quota_consumption",
+            Self::History => "usage_history",
             Self::Tokens => "oauth_tokens",
             Self::Meta => "meta",
             Self::Quarantine => "quarantine",
@@ -139,7 +143,10 @@ impl Database {
     }
 
     /// Does something with the database, which is opened again if a failure closed it.
-    fn with<T>(&self, work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>) -> Result<T, sled::Error> {
+    pub(super) fn with<T>(
+        &self,
+        work: impl FnOnce(&sled::Db) -> Result<T, sled::Error>,
+    ) -> Result<T, sled::Error> {
         let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
         let db = match &mut *db {
             Some(db) => db,

@@ -24,6 +24,11 @@ impl Day {
         Self(self.0.saturating_sub(days))
     }
 
+    /// The day after it.
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
     /// Year, month and day of the month; years begin in March, so that a leap day comes last.
     fn civil(self) -> (u32, u32, u32) {
         let days = self.0 + TO_EPOCH;

@@ -18,6 +18,7 @@ use policy::verdict::{End, Verdict};
 use super::commit::{Committed, commit};
 use super::fault::{Fault, Kept};
 use super::judging::Known;
+use super::meter::Bill;
 use super::send::{Shot, send};
 use super::stream::Way;
 use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Story, Trouble, Worker};
@@ -42,10 +43,11 @@ pub(super) struct Run<'a> {
     kept: Vec<Option<Kept>>,
     pub(super) waits: Waits,
     pub(super) story: Story,
+    pub(super) bill: Bill<'a>,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(worker: &'a Worker, inquiry: &'a Inquiry, picked: Picked) -> Self {
+    pub(super) fn new(worker: &'a Worker, inquiry: &'a Inquiry, picked: Picked, bill: Bill<'a>) -> Self {
         let Picked { mut plan, lease } = picked;
         let story = Story {
             strategy: plan.strategy,
@@ -56,7 +58,7 @@ impl<'a> Run<'a> {
         };
         let attempts = Attempts::new(&plan);
         let waits = Waits::new(plan.attempts.waits, story.combo);
-        Self { worker, inquiry, plan, lease, attempts, kept: Vec::new(), waits, story }
+        Self { worker, inquiry, plan, lease, attempts, kept: Vec::new(), waits, story, bill }
     }
 
     /// The set once more, as it is ordered now.
@@ -135,6 +137,7 @@ impl<'a> Run<'a> {
         let others = self.attempts.others_left(index);
         self.attempts.dispatch(index);
         self.story.order.push(Chosen::of(&target));
+        self.bill.sent(&Chosen::of(&target));
         let started = Instant::now();
         let dialled = self.execute(&target, &mut permit, others).await;
         let took = started.elapsed();
@@ -300,21 +303,22 @@ impl<'a> Run<'a> {
     }
 
     fn reply(&self, head: Head, committed: Committed, permit: Permit, target: &Planned) -> Reply {
-        let mut meter = self.meter(Chosen::of(target));
-        if let Some(meter) = &mut meter {
-            meter.see(&committed.first);
-        }
+        let mut meter = self.meter(Chosen::of(target), head.status);
+        meter.see(&committed.first);
         let body = match committed.rest {
             Some(rest) => {
                 let way = Way {
                     frames: head.streamed.then(|| self.inquiry.route.dialect()),
                     direct: !self.story.combo,
                     cutoff: self.worker.tower.cutoff.clone(),
-                    meter,
+                    meter: Some(meter),
                 };
                 ReplyBody::Flowing(Box::new(Relayed::new(committed.first, rest, permit, way)))
             }
-            None => ReplyBody::Whole(committed.first),
+            None => {
+                meter.complete();
+                ReplyBody::Whole(committed.first)
+            }
         };
         let (status, headers) = (head.status, head.headers);
         Reply { status, headers, from: Chosen::of(target), body, retry_after_ms: None }

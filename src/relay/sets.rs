@@ -16,6 +16,7 @@ use policy::cooldown_wait::SetEnd;
 use policy::time::Millis;
 
 use super::cascade::Run;
+use super::meter::Bill;
 use super::{Inquiry, Outcome, Reply, Served, Story, Trouble, Worker};
 
 /// Most that chance adds to a wait besides a hundredth of it (FC-108), ms.
@@ -23,13 +24,19 @@ const SPREAD_MS: Millis = 250;
 
 /// Serves one request to its commit.
 pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
+    let bill = Bill::new(worker, inquiry);
     match pick(worker, inquiry).await {
         Ok(picked) => {
-            let mut run = Run::new(worker, inquiry, picked);
+            let mut run = Run::new(worker, inquiry, picked, bill);
             let outcome = run.sets().await;
+            run.bill.unanswered(&outcome);
             Served { outcome, story: run.story }
         }
-        Err(trouble) => Served { outcome: Outcome::Ours(trouble), story: Story::default() },
+        Err(trouble) => {
+            let outcome = Outcome::Ours(trouble);
+            bill.unanswered(&outcome);
+            Served { outcome, story: Story::default() }
+        }
     }
 }
 

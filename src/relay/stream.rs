@@ -142,7 +142,9 @@ impl Stream for Relayed {
                 Poll::Ready(None) => {
                     body.stage = Stage::Over;
                     body.permit = None;
-                    body.meter = None;
+                    if let Some(meter) = body.meter.take() {
+                        meter.complete();
+                    }
                     Poll::Ready(None)
                 }
             },

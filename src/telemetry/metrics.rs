@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use policy::ids::{ConnectionId, ProviderId};
 use policy::plan::Planned;
+use policy::usage::Tokens;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -49,6 +50,13 @@ struct AttemptLabels {
     provider: Id<ProviderId>,
     connection: Id<ConnectionId>,
     verdict: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TokenLabels {
+    kind: &'static str,
+    provider: Id<ProviderId>,
+    connection: Id<ConnectionId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -94,6 +102,7 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     attempts: Family<AttemptLabels, Counter>,
+    tokens: Family<TokenLabels, Counter>,
     refreshes: Family<RefreshLabels, Counter>,
     changes: Family<ChangeLabels, Counter>,
     overhead: Histogram,
@@ -156,6 +165,7 @@ impl Metrics {
             registry: Registry::with_prefix("switchtower"),
             requests: Family::default(),
             attempts: Family::default(),
+            tokens: Family::default(),
             refreshes: Family::default(),
             changes: Family::default(),
             overhead: Histogram::new(OVERHEAD),
@@ -177,6 +187,7 @@ impl Metrics {
         let registry = &mut self.registry;
         registry.register("requests", "Requests of clients by route and status", self.requests.clone());
         registry.register("attempts", "Requests sent upstream by target and verdict", self.attempts.clone());
+        registry.register("tokens", "Tokens that answers took, by kind", self.tokens.clone());
         registry.register("token_refreshes", "Refreshes of OAuth tokens", self.refreshes.clone());
         registry.register("changes", "State changes of owners", self.changes.clone());
         let overhead = "Own time until the first byte to the client, upstream time excluded";
@@ -221,6 +232,21 @@ impl Metrics {
             verdict,
         };
         self.attempts.get_or_create(&labels).inc();
+    }
+
+    /// What one answer took. `cached` and `cache_write` are parts of `input`, `reasoning` of `output`.
+    pub fn tokens(&self, provider: &ProviderId, connection: &ConnectionId, taken: &Tokens) {
+        let kinds = [
+            ("input", taken.input),
+            ("cached", taken.cached),
+            ("cache_write", taken.cache_write),
+            ("output", taken.output),
+            ("reasoning", taken.reasoning),
+        ];
+        for (kind, count) in kinds.into_iter().filter(|(_, count)| *count > 0) {
+            let (provider, connection) = (Id(provider.clone()), Id(connection.clone()));
+            self.tokens.get_or_create(&TokenLabels { kind, provider, connection }).inc_by(count);
+        }
     }
 
     /// One refresh of a connection's OAuth token ended.

@@ -19,6 +19,7 @@ mod rate_limits;
 mod reset;
 mod settings;
 mod tokens;
+mod usage;
 mod views;
 
 use std::rc::Rc;
@@ -129,6 +130,7 @@ pub fn routes(
         .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
         .service(only("GET", "/api/combos", web::get().to(combos::list)))
+        .service(only("GET", "/api/usage/history", web::get().to(usage::history)))
         .service(only("GET", "/metrics", web::get().to(metrics::show)));
     account_routes(config);
 }

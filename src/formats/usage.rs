@@ -10,6 +10,7 @@
 //! written to one (Anthropic says these apart), and output holds reasoning (Gemini, and some that
 //! copy OpenAI, say it apart).
 
+mod said;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +18,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use policy::usage::Tokens;
-use serde_json::{Map, Value};
+use said::Said;
+use serde::Deserialize;
 
 /// What may lie between two chunks: longer objects are not awaited.
 const LONGEST: usize = 4 * 1024;
@@ -27,40 +29,6 @@ const STEM: &[u8] = b"\"usage";
 const ENDINGS: [&[u8]; 2] = [b"\"", b"Metadata\""];
 
 static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(STEM));
-
-/// Names of one number, each with the object it stands in, if it is another one.
-type Names = &'static [(&'static str, &'static str)];
-
-const INPUT: Names = &[("", "prompt_tokens"), ("", "input_tokens"), ("", "promptTokenCount")];
-/// Google's tools put more into the prompt and count it apart.
-const TOOLS: Names = &[("", "toolUsePromptTokenCount")];
-const CACHED: Names = &[
-    ("prompt_tokens_details", "cached_tokens"),
-    ("input_tokens_details", "cached_tokens"),
-    ("", "cache_read_input_tokens"),
-    ("", "cachedContentTokenCount"),
-    ("", "prompt_cache_hit_tokens"),
-    ("", "cached_tokens"),
-];
-const CACHE_WRITE: Names = &[
-    ("", "cache_creation_input_tokens"),
-    ("prompt_tokens_details", "cache_write_tokens"),
-    ("prompt_tokens_details", "cache_creation_tokens"),
-    ("input_tokens_details", "cache_write_tokens"),
-];
-const OUTPUT: Names = &[("", "completion_tokens"), ("", "output_tokens"), ("", "candidatesTokenCount")];
-const REASONING: Names = &[
-    ("completion_tokens_details", "reasoning_tokens"),
-    ("output_tokens_details", "reasoning_tokens"),
-    ("", "thoughtsTokenCount"),
-    ("", "reasoning_tokens"),
-];
-const TOTAL: Names = &[("", "total_tokens"), ("", "totalTokenCount")];
-
-/// Anthropic's: they are not in its input.
-const APART: [&str; 2] = ["cache_read_input_tokens", "cache_creation_input_tokens"];
-/// With one of these the input is another dialect's and holds them.
-const WITHIN: [&str; 2] = ["prompt_tokens", "input_tokens_details"];
 
 /// The numbers so far, as they were said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -128,36 +96,26 @@ impl Usage {
         Some(bytes.len() - tail.len() + begun)
     }
 
-    fn take(&mut self, usage: &Map<String, Value>) {
+    fn take(&mut self, said: &Said) {
         let pairs = [
-            (&mut self.said.input, INPUT),
-            (&mut self.said.cached, CACHED),
-            (&mut self.said.cache_write, CACHE_WRITE),
-            (&mut self.said.output, OUTPUT),
-            (&mut self.said.reasoning, REASONING),
-            (&mut self.tools, TOOLS),
-            (&mut self.total, TOTAL),
+            (&mut self.said.input, said.input),
+            (&mut self.said.cached, said.cached),
+            (&mut self.said.cache_write, said.cache_write),
+            (&mut self.said.output, said.output),
+            (&mut self.said.reasoning, said.reasoning),
+            (&mut self.tools, said.tools),
+            (&mut self.total, said.total),
         ];
-        for (number, names) in pairs {
-            *number = last(usage, names).unwrap_or(*number);
+        for (number, said) in pairs.into_iter().filter(|(_, said)| *said > 0) {
+            *number = said;
         }
-        let has = |name: &&str| usage.contains_key(*name);
-        self.cache_apart |= APART.iter().any(has) && !WITHIN.iter().any(has);
-        self.google |= has(&"promptTokenCount") || has(&"totalTokenCount");
+        self.cache_apart |= said.names_apart && !said.names_within;
+        self.google |= said.google;
     }
 }
 
-/// The number under the first of its names that says something.
-fn last(usage: &Map<String, Value>, names: Names) -> Option<u64> {
-    let counts = names.iter().filter_map(|(object, name)| match *object {
-        "" => usage.get(*name)?.as_u64(),
-        object => usage.get(object)?.get(*name)?.as_u64(),
-    });
-    counts.into_iter().find(|count| *count > 0)
-}
-
 enum Found {
-    Object(Map<String, Value>),
+    Object(Said),
     Unfinished,
     Other,
 }
@@ -180,11 +138,9 @@ fn object(behind: &[u8]) -> Found {
         Some(_) => return Found::Other,
         None => return Found::Unfinished,
     }
-    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Map<String, Value>>();
-    match values.next() {
-        Some(Ok(usage)) => Found::Object(usage),
-        Some(Err(error)) if error.is_eof() => Found::Unfinished,
-        None => Found::Unfinished,
-        Some(Err(_)) => Found::Other,
+    match Said::deserialize(&mut serde_json::Deserializer::from_slice(value)) {
+        Ok(said) => Found::Object(said),
+        Err(error) if error.is_eof() => Found::Unfinished,
+        Err(_) => Found::Other,
     }
 }

@@ -7,3 +7,4 @@ pub mod redact;
 pub mod sight;
 pub mod sse;
 pub mod usage;
+mod walk;

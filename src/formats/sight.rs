@@ -10,14 +10,13 @@ mod failure;
 mod gemini;
 mod messages;
 mod responses;
-mod walk;
 
 use policy::catalogue::Dialect;
 use policy::stream::{Ending, Finish, Kind, Sight};
 
 pub use self::failure::{StreamError, failure};
-use self::walk::{Walk, Walked};
 use super::sse::Frame;
+use super::walk::{self, Walk, Walked};
 
 /// Types and names of frames that keep the connection alive and mean nothing.
 const KEEP_ALIVE: [&[u8]; 5] = [b"keepalive", b"keep-alive", b"keep_alive", b"heartbeat", b"ping"];

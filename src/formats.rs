@@ -3,6 +3,7 @@
 
 pub mod body;
 pub mod error;
+pub mod quality;
 pub mod redact;
 pub mod sight;
 pub mod sse;

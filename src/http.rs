@@ -2,6 +2,7 @@
 
 pub mod auth;
 mod body;
+mod early;
 pub mod errors;
 mod inference;
 mod models;

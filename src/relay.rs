@@ -8,13 +8,16 @@ mod cascade;
 mod checkup;
 mod closing;
 mod commit;
+mod dial;
 mod fault;
 mod judging;
+mod last;
 mod meter;
 mod queue;
 mod send;
 mod sets;
 mod share;
+mod source;
 mod stream;
 
 use std::cell::RefCell;
@@ -38,6 +41,7 @@ use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 pub use crate::upstream::Endpoints;
 pub use checkup::{Checkup, checkup};
 pub use closing::Closing;
+pub use fault::Lack;
 pub use judging::{Gates, Judging, Traits};
 pub use sets::serve;
 pub use stream::{Cut, Relayed};
@@ -173,6 +177,8 @@ pub enum Trouble {
     AllFailed {
         /// Status to give.
         status: u16,
+        /// What was missing, if all attempts missed the same.
+        lack: Option<Lack>,
         /// A wait known from the failures, ms.
         retry_after_ms: Option<Millis>,
     },

@@ -111,7 +111,7 @@ fn a_stream_reaches_the_client_byte_for_byte() {
     let rows: [&[&[u8]]; 5] = [
         // cut inside a line, inside a character, inside a line end
         &[b"da", b"ta: {\"x\":\"\xf0\x9f", b"\xa6\x80\"}\r", b"\n\r\nd", b"ata: [DONE]\n", b"\n"],
-        &[b": a comment\r\n\r\nevent: x\r\ndata: {}\r\n\r\n", b"data: [DONE]\r\n\r\n"],
+        &[b": a comment\r\n\r\nevent: x\r\ndata: {\"x\":1}\r\n\r\n", b"data: [DONE]\r\n\r\n"],
         &[b"data: \xff\xfe not utf-8\n\n", b"data: [DONE]\n\n"],
         &[b"id: 7\nretry: 10\ndata: a\ndata: b\n\n", b"\n\n\ndata: [DONE]\n\n"],
         &[b"\xef\xbb\xbfdata:{\"no\":\"space\"}\r\rdata:[DONE]\r\r"],

@@ -47,7 +47,7 @@ fn an_open_stream(world: &World, chunk: &str) -> Wire {
 #[test]
 fn nagle_is_off_towards_clients_and_vendors() {
     let world = Setup::new().provider("a", 1).start();
-    let wire = an_open_stream(&world, "data: {}\n\n");
+    let wire = an_open_stream(&world, "data: {\"x\":1}\n\n");
     let client = wire.stream().local_addr().unwrap();
     let vendor = world.upstream("a").address;
     assert!(with_socket(Some(world.address), client, |socket| socket.tcp_nodelay().unwrap()), "client");
@@ -57,7 +57,7 @@ fn nagle_is_off_towards_clients_and_vendors() {
 #[test]
 fn a_client_that_stops_reading_is_bounded_by_the_write_stall_limit() {
     let world = Setup::new().server("write_stall_timeout = \"7s\"").provider("a", 1).start();
-    let wire = an_open_stream(&world, "data: {}\n\n");
+    let wire = an_open_stream(&world, "data: {\"x\":1}\n\n");
     let client = wire.stream().local_addr().unwrap();
     let limit = with_socket(Some(world.address), client, |socket| socket.tcp_user_timeout().unwrap());
     assert_eq!(limit, Some(Duration::from_secs(7)));
@@ -99,7 +99,7 @@ fn nothing_is_compressed_below_v1() {
     let body = format!(r#"{{"text":"{}"}}"#, "a".repeat(100_000));
     world.upstream("a").answers(Answer::sized(200, JSON, &body));
     let plain = post(world.address, CHAT, accepts, br#"{"model":"a/x"}"#);
-    let data = format!("data: {body}\n\n");
+    let data = format!("data: {body}\n\ndata: [DONE]\n\n");
     world.upstream("a").answers(Answer::stream().chunk(&data).last_chunk());
     let streamed = post(world.address, CHAT, accepts, br#"{"model":"a/x","stream":true}"#);
     assert!(plain.text() == body && streamed.text() == data, "identity");
@@ -211,7 +211,7 @@ fn bodies_above_two_mebibytes_pass_both_ways() {
     for stream in [false, true] {
         let script = match stream {
             false => Answer::sized(200, JSON, &answer),
-            true => Answer::stream().chunk(format!("data: {answer}\n\n")).last_chunk(),
+            true => Answer::stream().chunk(format!("data: {answer}\n\ndata: [DONE]\n\n")).last_chunk(),
         };
         world.upstream("a").answers(script);
         let body = format!(r#"{{"model":"a/x","stream":{stream},"text":"{text}"}}"#);

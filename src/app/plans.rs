@@ -222,6 +222,8 @@ pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSet
         max_body: settings.server.max_body,
         max_retry_after_ms: settings.server.max_retry_after.as_millis() as u64,
         write_stall: settings.server.write_stall_timeout,
+        early_commit: settings.stream.early_commit,
+        heartbeat: settings.stream.heartbeat,
         access_log: settings.log.access,
         keys,
         models: combos.chain(models).collect(),

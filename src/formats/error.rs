@@ -90,12 +90,54 @@ pub fn frame(dialect: Dialect, facts: &ErrorFacts) -> String {
     }
 }
 
+/// What an upstream said inside a stream (`data`), as the body of the answer that it should have
+/// given instead; `status`: what it stands for.
+pub fn body_of_event(dialect: Dialect, data: &[u8], status: u16) -> String {
+    let event: Value = serde_json::from_slice(data).unwrap_or_default();
+    let said = [&event["error"], &event["response"]["error"], &event];
+    let said = said.into_iter().find_map(|said| said.as_object().filter(|said| !said.is_empty()));
+    let mut error = said.cloned().unwrap_or_default();
+    let kind = match dialect {
+        Dialect::Anthropic => anthropic_kind(status),
+        _ => openai_kind(status),
+    };
+    // The event's own type is no kind of error.
+    if error.get("type").is_none_or(|kind| kind == "error" || !kind.is_string()) {
+        error.insert("type".into(), kind.into());
+    }
+    if !error.get("message").is_some_and(Value::is_string) {
+        error.insert("message".into(), "the upstream failed inside its stream".into());
+    }
+    let whole = match dialect {
+        Dialect::Anthropic => json!({"type": "error", "error": error}),
+        _ => json!({"error": error}),
+    };
+    whole.to_string()
+}
+
+/// An upstream's failed answer as the last frame of a stream, if it is one of JSON.
+pub fn frame_of_body(dialect: Dialect, body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let error = body.get("error")?;
+    Some(match dialect {
+        Dialect::Anthropic => format!("event: error\ndata: {}\n\n", json!({"type": "error", "error": error})),
+        Dialect::Responses => {
+            let event = json!({
+                "type": "error", "code": error["code"], "message": error["message"], "param": error["param"],
+                "sequence_number": 0,
+            });
+            format!("event: error\ndata: {event}\n\n")
+        }
+        _ => format!("data: {}\n\n", json!({"error": error})),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use policy::catalogue::Dialect;
     use serde_json::json;
 
-    use super::{ErrorFacts, body, frame};
+    use super::{ErrorFacts, body, body_of_event, frame, frame_of_body};
 
     fn facts() -> ErrorFacts {
         ErrorFacts { status: 503, code: "draining", message: "going away".into(), ..ErrorFacts::default() }
@@ -111,6 +153,45 @@ mod tests {
             json!({"type": "error", "error":
                 {"message": "going away", "type": "api_error", "param": null, "code": "draining"}})
         );
+    }
+
+    #[test]
+    fn an_event_becomes_the_answer_that_it_stands_for() {
+        let of = |dialect, data: &str| {
+            serde_json::from_str::<serde_json::Value>(&body_of_event(dialect, data.as_bytes(), 503)).unwrap()
+        };
+        let chat = json!({"error": {"message": "busy", "type": "x", "code": "y"}});
+        assert_eq!(of(Dialect::Openai, &chat.to_string()), chat);
+        let anthropic = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
+        assert_eq!(of(Dialect::Anthropic, &anthropic.to_string()), anthropic);
+        assert_eq!(
+            of(Dialect::Responses, r#"{"type":"error","code":"c","message":"m","param":null}"#),
+            json!({"error": {"type": "server_error", "code": "c", "message": "m", "param": null}})
+        );
+        assert_eq!(
+            of(
+                Dialect::Responses,
+                r#"{"type":"response.failed","response":{"error":{"code":"c","message":"m"}}}"#
+            ),
+            json!({"error": {"type": "server_error", "code": "c", "message": "m"}})
+        );
+        assert_eq!(
+            of(Dialect::Openai, "no json"),
+            json!({"error": {"type": "server_error", "message": "the upstream failed inside its stream"}})
+        );
+    }
+
+    #[test]
+    fn a_failed_answer_becomes_the_last_frame() {
+        let body = br#"{"error":{"message":"m","type":"t","code":"c"},"more":1}"#;
+        let frame = |dialect| frame_of_body(dialect, body).unwrap();
+        assert_eq!(
+            frame(Dialect::Openai),
+            "data: {\"error\":{\"code\":\"c\",\"message\":\"m\",\"type\":\"t\"}}\n\n"
+        );
+        assert!(frame(Dialect::Anthropic).starts_with("event: error\ndata: {\"error\":{"));
+        assert!(frame(Dialect::Responses).contains(r#""type":"error""#));
+        assert_eq!(frame_of_body(Dialect::Openai, b"<html>"), None);
     }
 
     #[test]

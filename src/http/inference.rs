@@ -15,6 +15,7 @@ use policy::time::Millis;
 
 use super::auth::Caller;
 use super::body::{Outbound, Unread, read};
+use super::early;
 use super::errors::{Code, Problem, capped, of_trouble, shown};
 use super::state::{Http, HttpSettings, Running};
 use crate::formats::body::{is_complete_json, peek};
@@ -111,11 +112,14 @@ async fn answer(
         key: policy.as_ref().map(|policy| policy.name.clone()),
         limited: policy.is_some_and(|policy| policy.models.is_some()),
     };
-    let served = tokio::select! {
-        biased;
-        served = serve(&http.worker, &inquiry) => served,
-        () = http.worker.tower.cutoff.notified() => {
+    let (served, inquiry) = match serve_in_time(http, inquiry, settings).await {
+        InTime::Served(served, inquiry) => (served, inquiry),
+        InTime::CutOff => {
             return refuse(Problem::new(Code::Draining, "switchtower is shutting down").after(1_000));
+        }
+        InTime::Late(serving) => {
+            let waited = settings.early_commit;
+            return (early::commit(serving, route.dialect(), http, running), waited);
         }
     };
     let waited = served.story.waited;
@@ -123,6 +127,37 @@ async fn answer(
         http.worker.tower.metrics.stood_in_line(served.story.queued);
     }
     (reply(served, &inquiry, http, settings, running), waited)
+}
+
+/// What became of a request until its head had to go out.
+enum InTime {
+    Served(Served, Inquiry),
+    /// The grace of a shutdown is over.
+    CutOff,
+    /// The head goes out before anything is known (decision 19).
+    Late(early::Serving),
+}
+
+async fn serve_in_time(http: &Http, inquiry: Inquiry, settings: &HttpSettings) -> InTime {
+    let cutoff = http.worker.tower.cutoff.notified();
+    if !inquiry.stream || settings.early_commit.is_zero() {
+        return tokio::select! {
+            biased;
+            served = serve(&http.worker, &inquiry) => InTime::Served(served, inquiry),
+            () = cutoff => InTime::CutOff,
+        };
+    }
+    let worker = http.worker.clone();
+    let mut serving: early::Serving = Box::pin(async move {
+        let served = serve(&worker, &inquiry).await;
+        (served, inquiry)
+    });
+    tokio::select! {
+        biased;
+        (served, inquiry) = &mut serving => InTime::Served(served, inquiry),
+        () = cutoff => InTime::CutOff,
+        () = tokio::time::sleep(settings.early_commit) => InTime::Late(serving),
+    }
 }
 
 /// Why a caller may not send requests.
@@ -193,7 +228,7 @@ fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running:
     }
     let framed = is_event_stream(&reply);
     if framed {
-        response.insert_header((CACHE_CONTROL, "no-cache"));
+        response.insert_header((CACHE_CONTROL, "no-cache, no-transform"));
         response.insert_header(("x-accel-buffering", "no"));
     }
     let (named, body) = (Named::of(&reply), reply.body);
@@ -205,7 +240,7 @@ fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running:
     response
 }
 
-fn is_event_stream(reply: &Reply) -> bool {
+pub(super) fn is_event_stream(reply: &Reply) -> bool {
     let kind = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }

@@ -21,6 +21,10 @@ pub struct HttpSettings {
     pub max_retry_after_ms: Millis,
     /// How long a client may stop reading.
     pub write_stall: Duration,
+    /// A stream's head goes out after so long, whatever is known; zero: when something is.
+    pub early_commit: Duration,
+    /// A comment goes to a waiting client so often; zero: never.
+    pub heartbeat: Duration,
     /// One log line per request.
     pub access_log: bool,
     /// Known keys.

@@ -14,7 +14,7 @@ use policy::verdict::{End, Signal, Verdict, judge};
 use serde_json::json;
 
 use super::Worker;
-use super::commit::commit;
+use super::commit::{Unfit, whole};
 use super::fault::Fault;
 use super::send::{Shot, send};
 use crate::formats::redact;
@@ -80,14 +80,15 @@ async fn ask(worker: &Worker, endpoint: &Endpoint, route: Route, body: Bytes) ->
     };
     let status = hit.answer.status;
     if !(200..300).contains(&status) {
-        let secret = hit.secret(endpoint).cloned();
-        let fault = Fault::read(hit.answer, secret.as_ref(), worker.tower.owners.clock.now()).await;
+        let secret = hit.pass.as_ref().map(|pass| &pass.secret).or(endpoint.credential.as_ref());
+        let fault = Fault::read(hit.answer, secret, worker.tower.owners.clock.now()).await;
         let said = fault.answer.map(|kept| redact::text_of(&kept.body)).unwrap_or_default();
         return Shown { signal: fault.signal, status: Some(status), said };
     }
-    let end = match commit(hit.answer, false, limit).await {
+    let end = match whole(hit.answer.body, limit, None).await {
         Ok(_) => End::Status(status),
-        Err(end) => end,
+        Err(Unfit::Ended(end)) => end,
+        Err(Unfit::Failed(_)) => End::Empty,
     };
     Shown { status: Some(status), ..Shown::end(end) }
 }

@@ -1,53 +1,108 @@
 //! Commit: the moment from which the client gets this answer and no other.
 //!
-//! A streamed answer commits at its first body chunk for now; one that is not streamed
-//! when it is whole (up to 1 MiB, its length right, its JSON closed: decision 9a).
-//! Replaced by the hold when frames are understood.
+//! A streamed answer commits at its first meaningful frame (decision 18): what comes before is
+//! held, so that an error, an empty end or a stall can still be another target's turn. One that
+//! is not streamed commits when it is whole (up to 1 MiB, its length right, its JSON closed:
+//! decision 9a).
 
+use std::future::poll_fn;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, StreamExt};
+use policy::catalogue::Dialect;
+use policy::stream::HELD_MOST;
 use policy::verdict::{End, Transport};
 
+use super::source::{Close, Read, Source};
 use crate::formats::body::is_complete_json;
-use crate::upstream::{Answer, AnswerBody};
+use crate::formats::quality::{Quality, judge};
+use crate::upstream::AnswerBody;
 
 /// Longer answers commit at this size.
 const WHOLE: usize = 1024 * 1024;
 
-/// The committed part of an answer, and what is still to come.
-pub(super) struct Committed {
-    pub(super) first: Bytes,
-    pub(super) rest: Option<AnswerBody>,
+/// A committed answer.
+pub(super) enum Committed {
+    /// All of it.
+    Whole(Bytes),
+    /// Its beginning, and the bytes to come.
+    Body(Bytes, AnswerBody),
+    /// Its beginning, and the events to come.
+    Stream(Bytes, Box<Source>),
 }
 
-/// Reads until the answer may be given to the client. `silence`: how long the upstream may say
-/// nothing meanwhile.
-pub(super) async fn commit(answer: Answer, streamed: bool, silence: Duration) -> Result<Committed, End> {
-    let mut body = answer.body;
-    let first = next(&mut body, silence).await?;
-    if streamed {
-        return match first {
-            Some(first) => Ok(Committed { first, rest: Some(body) }),
-            None => Err(End::Empty),
-        };
+/// Why an answer that is not streamed may not be given to the client.
+pub(super) enum Unfit {
+    /// It did not end well, or holds nothing.
+    Ended(End),
+    /// It says itself that the upstream failed.
+    Failed(Bytes),
+}
+
+impl From<End> for Unfit {
+    fn from(end: End) -> Self {
+        Self::Ended(end)
     }
-    let Some(first) = first else { return Err(End::Empty) };
-    let mut read = Parts::One(first);
+}
+
+/// Reads an answer that is not streamed until it may be given to the client. `silence`: how long
+/// the upstream may say nothing meanwhile; `answers`: its dialect, if the model's words are in it.
+pub(super) async fn whole(
+    mut body: AnswerBody,
+    silence: Duration,
+    answers: Option<Dialect>,
+) -> Result<Committed, Unfit> {
+    let Some(first) = next(&mut body, silence).await? else { return Err(End::Empty.into()) };
+    let mut read = Held::One(first);
     while read.len() < WHOLE {
         match next(&mut body, silence).await? {
             Some(part) => read.push(part),
-            None => {
-                let first = read.join();
-                return match is_complete_json(&first) {
-                    true => Ok(Committed { first, rest: None }),
-                    false => Err(End::Transport(Transport::Truncated)),
-                };
-            }
+            None => return fit(read.join(), answers),
         }
     }
-    Ok(Committed { first: read.join(), rest: Some(body) })
+    Ok(Committed::Body(read.join(), body))
+}
+
+/// Quality validation (flow 6.11.53, FC-028): one walk over the answer.
+fn fit(whole: Bytes, answers: Option<Dialect>) -> Result<Committed, Unfit> {
+    let quality = match answers {
+        Some(dialect) => judge(dialect, &whole),
+        None if is_complete_json(&whole) => Quality::Good,
+        None => Quality::Cut,
+    };
+    match quality {
+        Quality::Good => Ok(Committed::Whole(whole)),
+        Quality::Empty => Err(Unfit::Ended(End::Empty)),
+        Quality::Error => Err(Unfit::Failed(whole)),
+        Quality::Cut => Err(Unfit::Ended(End::Transport(Transport::Truncated))),
+        Quality::Garbled => Err(Unfit::Ended(End::Transport(Transport::BadAnswer))),
+    }
+}
+
+/// Holds a stream back until it has begun; how it ended, if it did before.
+pub(super) async fn begun(mut source: Box<Source>) -> Result<Committed, Close> {
+    let mut held = Held::default();
+    loop {
+        match poll_fn(|cx| source.poll_read(cx)).await {
+            Read::Bytes(bytes) => {
+                held.push(bytes);
+                if held.len() >= HELD_MOST {
+                    source.begin();
+                }
+                if source.has_begun() {
+                    source.flow();
+                    return Ok(Committed::Stream(held.join(), source));
+                }
+            }
+            // It says itself why there is nothing in it (FC-085).
+            Read::End(Close::Complete) => {
+                source.park();
+                return Ok(Committed::Whole(held.join()));
+            }
+            Read::End(close) => return Err(close),
+        }
+    }
 }
 
 async fn next(body: &mut AnswerBody, silence: Duration) -> Result<Option<Bytes>, End> {
@@ -64,15 +119,19 @@ async fn next(body: &mut AnswerBody, silence: Duration) -> Result<Option<Bytes>,
     }
 }
 
-/// One part stays as it is; several are copied together.
-enum Parts {
+/// Parts in a row: one stays as it is, several are copied together.
+#[derive(Default)]
+enum Held {
+    #[default]
+    None,
     One(Bytes),
     Many(BytesMut),
 }
 
-impl Parts {
+impl Held {
     fn len(&self) -> usize {
         match self {
+            Self::None => 0,
             Self::One(part) => part.len(),
             Self::Many(parts) => parts.len(),
         }
@@ -80,6 +139,7 @@ impl Parts {
 
     fn push(&mut self, part: Bytes) {
         match self {
+            Self::None => *self = Self::One(part),
             Self::One(first) => {
                 let mut parts = BytesMut::with_capacity(first.len() + part.len().max(4096));
                 parts.extend_from_slice(first);
@@ -92,6 +152,7 @@ impl Parts {
 
     fn join(self) -> Bytes {
         match self {
+            Self::None => Bytes::new(),
             Self::One(part) => part,
             Self::Many(parts) => parts.freeze(),
         }

@@ -5,14 +5,18 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use policy::catalogue::Dialect;
 use policy::change::Refusal;
 use policy::hint;
+use policy::stream::Limit;
 use policy::time::Millis;
-use policy::verdict::{End, Signal};
+use policy::verdict::{End, Signal, Transport};
 
+use super::source::Close;
+use crate::formats::error::body_of_event;
 use crate::formats::redact;
 use crate::settings::Secret;
-use crate::upstream::{Answer, AnswerBody, HeaderMap};
+use crate::upstream::{Answer, AnswerBody, HeaderMap, HeaderName, HeaderValue};
 
 /// Most that is read of an error's body.
 const LONGEST: usize = 256 * 1024;
@@ -28,8 +32,21 @@ const LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Fault {
     pub(super) signal: Signal,
     pub(super) answer: Option<Kept>,
+    /// What to tell if there is no answer to show.
+    pub(super) lack: Option<Lack>,
     /// Nothing was sent: it is no failure of the target, and this is why.
     pub(super) refusal: Option<Refusal>,
+}
+
+/// What was missing of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// It was empty.
+    Content,
+    /// Too little of it came.
+    Speed,
+    /// It did not come in time.
+    Time(Limit),
 }
 
 /// A failed answer, kept in case it is the last word.
@@ -42,7 +59,13 @@ pub(super) struct Kept {
 impl Fault {
     /// Nobody answered.
     pub(super) fn of(end: End) -> Self {
-        Self { signal: Signal::new(end, None), answer: None, refusal: None }
+        let lack = (end == End::Empty).then_some(Lack::Content);
+        Self { signal: Signal::new(end, None), answer: None, lack, refusal: None }
+    }
+
+    /// One of our own limits was reached before anything meaningful came.
+    pub(super) fn late(limit: Limit) -> Self {
+        Self { lack: Some(Lack::Time(limit)), ..Self::of(End::StallBeforeCommit) }
     }
 
     /// Nothing can be sent before an instant.
@@ -61,7 +84,42 @@ impl Fault {
         let text = text(&headers, &body);
         let hint = hint::find(|name| headers.get(name).map(|value| value.as_bytes()), &text, status, now);
         let signal = Signal { end: End::Status(status), hint, headers: words(&headers), text };
-        Self { signal, answer: Some(Kept { status, headers, body }), refusal: None }
+        Self { signal, answer: Some(Kept { status, headers, body }), lack: None, refusal: None }
+    }
+}
+
+impl Fault {
+    /// A stream that ended before it began, opened with `secret`.
+    pub(super) fn of_stream(close: Close, dialect: Dialect, secret: Option<&Secret>, now: Millis) -> Self {
+        match close {
+            Close::Failed { data, error, .. } => Self::told((&data, error.status), dialect, secret, now),
+            Close::Empty { ended: true } => Self::of(End::Empty),
+            Close::Empty { ended: false } => Self { lack: Some(Lack::Content), ..Self::of(End::EarlyEof) },
+            Close::Limit(limit) => Self::late(limit),
+            Close::TooSlow => Self { lack: Some(Lack::Speed), ..Self::of(End::StallBeforeCommit) },
+            Close::TooLong => Self::of(End::Transport(Transport::BadAnswer)),
+            Close::Truncated | Close::Complete => Self::of(End::Transport(Transport::Truncated)),
+        }
+    }
+
+    /// The upstream said in the stream what its status should have said (FC-001, FC-002).
+    pub(super) fn told(
+        (data, status): (&[u8], u16),
+        dialect: Dialect,
+        secret: Option<&Secret>,
+        now: Millis,
+    ) -> Self {
+        let mut body = Bytes::from(body_of_event(dialect, data, status));
+        if let Some(secret) = secret {
+            body = redact::without(body, secret.expose());
+        }
+        let text = text(&HeaderMap::new(), &body);
+        let hint = hint::find(|_| None, &text, status, now);
+        let signal = Signal { end: End::InStream(status), hint, headers: Vec::new(), text };
+        let mut headers = HeaderMap::new();
+        let kind = HeaderName::from_static("content-type");
+        headers.insert(kind, HeaderValue::from_static("application/json"));
+        Self { signal, answer: Some(Kept { status, headers, body }), lack: None, refusal: None }
     }
 }
 

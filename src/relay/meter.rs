@@ -144,7 +144,6 @@ impl Meter {
     }
 
     /// The model has written so many bytes of text: an estimate, if the provider does not count.
-    #[expect(dead_code, reason = "told by whoever looks at frames")]
     pub(super) fn wrote(&mut self, bytes: usize) {
         self.count.wrote = self.count.wrote.saturating_add(bytes as u64);
     }

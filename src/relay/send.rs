@@ -13,7 +13,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Worker;
 use super::fault::Fault;
-use crate::settings::Secret;
 use crate::upstream::oauth::{NoPass, Pass};
 use crate::upstream::{Answer, Call, Dialled, Endpoint, HeaderName, HeaderValue, Route};
 
@@ -28,14 +27,7 @@ pub(super) struct Shot<'a> {
 /// A head, and what was sent to get it.
 pub(super) struct Hit {
     pub(super) answer: Answer,
-    pass: Option<Arc<Pass>>,
-}
-
-impl Hit {
-    /// The credential that must not be shown: an upstream may repeat it.
-    pub(super) fn secret<'a>(&'a self, endpoint: &'a Endpoint) -> Option<&'a Secret> {
-        self.pass.as_ref().map(|pass| &pass.secret).or(endpoint.credential.as_ref())
-    }
+    pub(super) pass: Option<Arc<Pass>>,
 }
 
 /// Sends, and awaits the head until `ends`.

@@ -1,9 +1,9 @@
-//! A committed answer on its way: bytes as they come, and the truth about its end.
+//! A committed answer on its way: events as they come, and the truth about its end.
 //!
 //! The permit rides on it: dropping the body, whoever drops it, closes the upstream's
 //! connection and gives the slot back. A cut after commit is told in the client's
 //! dialect and then ends abnormally; it is a second, separate failure of the target
-//! (decision 9a).
+//! (decisions 9a, 20).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,15 +11,21 @@ use std::task::{Context, Poll};
 
 use actors::permit::Permit;
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use policy::catalogue::Dialect;
 use policy::ids::ConnectionId;
-use policy::verdict::{Case, End, Signal, judge};
-use tokio::sync::Notify;
+use policy::stream::Limit;
+use policy::verdict::{End, Signal};
+use serde_json::json;
 use tokio::sync::futures::OwnedNotified;
 
+use super::Tower;
+use super::dial::Key;
+use super::judging::Known;
 use super::meter::Meter;
+use super::source::{Close, Read, Source};
 use crate::formats::error::{ErrorFacts, frame};
+use crate::formats::redact;
 use crate::upstream::AnswerBody;
 
 /// The answer ended before it was complete.
@@ -35,14 +41,24 @@ enum Stage {
     Over,
 }
 
+/// What is still to come.
+pub(super) enum Rest {
+    /// Bytes of no known shape.
+    Body(AnswerBody),
+    /// Events.
+    Stream(Box<Source>, Dialect),
+    /// Nothing: the upstream's connection is closed or in other hands.
+    Gone,
+}
+
 /// How a committed answer goes on.
 pub(super) struct Way {
-    /// The dialect of an event stream, `None` for other bodies.
-    pub(super) frames: Option<Dialect>,
+    /// Judges what comes of it, and wakes it when everything must end.
+    pub(super) tower: Arc<Tower>,
+    /// What it was asked with.
+    pub(super) key: Key,
     /// No combo was asked for.
     pub(super) direct: bool,
-    /// Woken when everything must end.
-    pub(super) cutoff: Arc<Notify>,
     /// Counts what passes; it has seen the first part.
     pub(super) meter: Option<Meter>,
 }
@@ -50,31 +66,24 @@ pub(super) struct Way {
 /// A committed answer.
 pub struct Relayed {
     first: Option<Bytes>,
-    rest: AnswerBody,
+    rest: Rest,
     length: Option<u64>,
-    frames: Option<Dialect>,
     permit: Option<Permit>,
-    direct: bool,
+    way: Way,
     cutoff: Pin<Box<OwnedNotified>>,
     stage: Stage,
-    meter: Option<Meter>,
 }
 
 impl Relayed {
-    /// What `committed` has begun; `way`: how it goes on.
-    pub(super) fn new(first: Bytes, rest: AnswerBody, permit: Permit, way: Way) -> Self {
-        let length = rest.expected();
-        Self {
-            first: Some(first),
-            rest,
-            length,
-            frames: way.frames,
-            permit: Some(permit),
-            direct: way.direct,
-            cutoff: Box::pin(way.cutoff.notified_owned()),
-            stage: Stage::Flowing,
-            meter: way.meter,
-        }
+    /// What a commit has begun; `way`: how it goes on.
+    pub(super) fn new(first: Bytes, rest: Rest, permit: Permit, way: Way) -> Self {
+        let length = match &rest {
+            Rest::Body(body) => body.expected(),
+            Rest::Stream(..) | Rest::Gone => None,
+        };
+        let cutoff = Box::pin(way.tower.cutoff.clone().notified_owned());
+        let permit = Some(permit);
+        Self { first: Some(first), rest, length, permit, way, cutoff, stage: Stage::Flowing }
     }
 
     /// Whose slot it holds, as long as it does.
@@ -87,28 +96,125 @@ impl Relayed {
         self.length
     }
 
-    /// The upstream ended it: told, and settled as a failure of the target.
-    fn cut(&mut self) -> Poll<Option<Result<Bytes, Cut>>> {
-        if let Some(mut permit) = self.permit.take() {
-            let class = permit.target().class;
-            let verdict = judge(&Signal::new(End::CutAfterCommit, None), &Case::of(class));
-            permit.settle_again(verdict, self.direct);
+    fn poll_flow(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
+        let read = match &mut self.rest {
+            Rest::Body(body) => match body.poll_next_unpin(cx) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Read::Bytes(bytes)),
+                Poll::Ready(Some(Err(_))) => Poll::Ready(Read::End(Close::Truncated)),
+                Poll::Ready(None) => Poll::Ready(Read::End(Close::Complete)),
+            },
+            Rest::Stream(source, _) => source.poll_read(cx),
+            Rest::Gone => Poll::Ready(Read::End(Close::Complete)),
+        };
+        match read {
+            Poll::Pending => match self.cutoff.as_mut().poll(cx) {
+                Poll::Ready(()) => self.shut_down(),
+                Poll::Pending => Poll::Pending,
+            },
+            Poll::Ready(Read::Bytes(bytes)) => {
+                if let Some(meter) = &mut self.way.meter {
+                    meter.see(&bytes);
+                    if let Rest::Stream(source, _) = &mut self.rest {
+                        meter.wrote(source.wrote());
+                    }
+                }
+                Poll::Ready(Some(Ok(bytes)))
+            }
+            Poll::Ready(Read::End(close)) => self.ends(close),
         }
-        self.tell("upstream_truncated", "the upstream's answer was cut before it was complete")
+    }
+
+    /// The answer is over: counted once, given back once, told as what it was.
+    fn ends(&mut self, close: Close) -> Poll<Option<Result<Bytes, Cut>>> {
+        match close {
+            Close::Complete => self.complete(),
+            Close::Failed { frame, error, .. } => {
+                // The request is not kept that long, and a text that it may hold proves nothing: only
+                // the code is judged.
+                let text = json!({"error": {"code": error.code}}).to_string();
+                let signal = Signal { text, ..Signal::new(End::InStream(error.status), None) };
+                self.settle(&signal);
+                // Its own words, in the dialect that the client speaks.
+                let frame = match self.way.key.secret() {
+                    Some(secret) => redact::without(frame, secret.expose()),
+                    None => frame,
+                };
+                self.last(Some(frame))
+            }
+            Close::Empty { .. } => {
+                self.settle(&Signal::new(End::Empty, None));
+                self.tell(502, "empty_response", "the upstream's answer holds no output")
+            }
+            Close::Truncated => {
+                self.settle(&Signal::new(End::CutAfterCommit, None));
+                self.tell(502, "upstream_truncated", "the upstream's answer was cut before it was complete")
+            }
+            Close::TooSlow => {
+                self.settle(&Signal::new(End::StallAfterCommit, None));
+                let message = "the upstream sent too little output for too long";
+                self.tell(502, "STREAM_THROUGHPUT_TOO_LOW", message)
+            }
+            Close::TooLong => {
+                self.settle(&Signal::new(End::CutAfterCommit, None));
+                self.tell(
+                    502,
+                    "upstream_truncated",
+                    "one event of the upstream is larger than stream.max_event",
+                )
+            }
+            Close::Limit(limit) => {
+                self.settle(&Signal::new(End::StallAfterCommit, None));
+                self.tell(limit.status(), limit.code(), &late(limit))
+            }
+        }
+    }
+
+    fn complete(&mut self) -> Poll<Option<Result<Bytes, Cut>>> {
+        if let Rest::Stream(source, _) = std::mem::replace(&mut self.rest, Rest::Gone) {
+            source.park();
+        }
+        self.stage = Stage::Over;
+        self.permit = None;
+        if let Some(meter) = self.way.meter.take() {
+            meter.complete();
+        }
+        Poll::Ready(None)
     }
 
     /// Our own end cuts it: told, and nobody's fault.
     fn shut_down(&mut self) -> Poll<Option<Result<Bytes, Cut>>> {
         self.permit = None;
-        self.tell("draining", "switchtower is shutting down; the answer is not complete")
+        self.tell(503, "draining", "switchtower is shutting down; the answer is not complete")
     }
 
-    fn tell(&mut self, code: &'static str, message: &str) -> Poll<Option<Result<Bytes, Cut>>> {
-        let facts = ErrorFacts { status: 502, code, message: message.into(), ..ErrorFacts::default() };
-        match self.frames {
-            Some(dialect) => {
+    /// A second, separate failure of the target.
+    fn settle(&mut self, signal: &Signal) {
+        let Some(mut permit) = self.permit.take() else { return };
+        let tower = &self.way.tower;
+        let known = Known { gates: &tower.gates, token_expires_at: None, request: b"" };
+        let now = tower.owners.clock.now();
+        let verdict = tower.judging.load().judge(signal, permit.target(), &known, now);
+        permit.settle_again(verdict, self.way.direct);
+    }
+
+    fn tell(&mut self, status: u16, code: &'static str, message: &str) -> Poll<Option<Result<Bytes, Cut>>> {
+        let facts = ErrorFacts { status, code, message: message.into(), ..ErrorFacts::default() };
+        let told = match &self.rest {
+            Rest::Stream(_, dialect) => Some(Bytes::from(frame(*dialect, &facts))),
+            Rest::Body(_) | Rest::Gone => None,
+        };
+        self.last(told)
+    }
+
+    /// The last frame, if the answer has frames; then it ends abnormally.
+    fn last(&mut self, frame: Option<Bytes>) -> Poll<Option<Result<Bytes, Cut>>> {
+        self.rest = Rest::Gone;
+        self.way.meter = None;
+        match frame {
+            Some(frame) => {
                 self.stage = Stage::Told;
-                Poll::Ready(Some(Ok(Bytes::from(frame(dialect, &facts)))))
+                Poll::Ready(Some(Ok(frame)))
             }
             None => {
                 self.stage = Stage::Over;
@@ -116,6 +222,17 @@ impl Relayed {
             }
         }
     }
+}
+
+/// What a client is told of a limit, with the setting that moves it (FC-092).
+fn late(limit: Limit) -> String {
+    let what = match limit {
+        Limit::FirstContent => "nothing meaningful came in time",
+        Limit::ContentStall => "the upstream sent no output and no reasoning for too long",
+        Limit::Idle => "the upstream sent no byte for too long",
+        Limit::Total | Limit::Attempt => "the answer took longer than it may",
+    };
+    format!("{what} (setting `{}`)", limit.setting())
 }
 
 impl Stream for Relayed {
@@ -127,27 +244,7 @@ impl Stream for Relayed {
             return Poll::Ready(Some(Ok(first)));
         }
         match body.stage {
-            Stage::Flowing => match Pin::new(&mut body.rest).poll_next(cx) {
-                Poll::Pending => match body.cutoff.as_mut().poll(cx) {
-                    Poll::Ready(()) => body.shut_down(),
-                    Poll::Pending => Poll::Pending,
-                },
-                Poll::Ready(Some(Ok(bytes))) => {
-                    if let Some(meter) = &mut body.meter {
-                        meter.see(&bytes);
-                    }
-                    Poll::Ready(Some(Ok(bytes)))
-                }
-                Poll::Ready(Some(Err(_))) => body.cut(),
-                Poll::Ready(None) => {
-                    body.stage = Stage::Over;
-                    body.permit = None;
-                    if let Some(meter) = body.meter.take() {
-                        meter.complete();
-                    }
-                    Poll::Ready(None)
-                }
-            },
+            Stage::Flowing => body.poll_flow(cx),
             Stage::Told => {
                 // An error right behind a frame would discard the frame: give it one turn to be flushed.
                 body.stage = Stage::Flushed;

@@ -115,6 +115,7 @@ pub struct Metrics {
     restarts: Family<ActorLabels, Counter<u64, AtomicU64>>,
     store_bytes: Gauge,
     store_failing: Gauge,
+    early_commits: Counter<u64, AtomicU64>,
 }
 
 /// What is set of every gate.
@@ -178,6 +179,7 @@ impl Metrics {
             restarts: Family::default(),
             store_bytes: Gauge::default(),
             store_failing: Gauge::default(),
+            early_commits: Counter::default(),
         };
         metrics.register();
         Arc::new(metrics)
@@ -209,6 +211,8 @@ impl Metrics {
         registry.register("mailbox_depth", "Messages that wait in a mailbox", self.waiting.clone());
         registry.register("mailbox_refused", "Messages that a full mailbox refused", self.refused.clone());
         registry.register("actor_restarts", "Replacements of an owner", self.restarts.clone());
+        let early = "Streams whose head went out before any upstream had answered";
+        registry.register("early_commits", early, self.early_commits.clone());
         registry.register("store_bytes", "Size of the store on disk", self.store_bytes.clone());
         registry.register("store_failing", "1 while the store cannot write", self.store_failing.clone());
     }
@@ -216,6 +220,11 @@ impl Metrics {
     /// A request has stood in line, whatever became of it (FC-106).
     pub fn stood_in_line(&self, waited: Duration) {
         self.waits.observe(waited.as_secs_f64());
+    }
+
+    /// A stream's head went out before any upstream had answered (FC-033).
+    pub fn committed_early(&self) {
+        self.early_commits.inc();
     }
 
     /// One request of a client ended with this status.

@@ -54,6 +54,16 @@ impl Route {
     }
 }
 
+impl Route {
+    /// The dialect of the model's words, if its answers hold any: numbers are not judged.
+    pub fn answers(self) -> Option<Dialect> {
+        match self {
+            Self::Chat | Self::Messages | Self::Responses => Some(self.dialect()),
+            Self::Embeddings | Self::CountTokens => None,
+        }
+    }
+}
+
 /// How long the parts of an answer may take (flow 6.1). Zero: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamTimeouts {

@@ -88,7 +88,7 @@ fn e41_a_limit_of_nothing_blocks_every_key_of_the_pool_and_nobody_else() {
     assert_eq!(stage.ask(PLAIN, SHARED).status, 200);
 }
 
-const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":600000,"completion_tokens":40000}}"#;
+const USAGE: &str = r#"{"choices":[{"index":0,"message":{"content":"x"},"delta":{"content":"x"}}],"usage":{"prompt_tokens":600000,"completion_tokens":40000}}"#;
 
 #[test]
 fn flow_2_10_tokens_and_dollars_are_those_that_answers_tell() {

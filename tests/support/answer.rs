@@ -45,6 +45,10 @@ pub struct Answer {
     pub(super) steps: Vec<Step>,
 }
 
+/// The end of a stream in each dialect, one after the other.
+pub const END_OF_STREAM: &str = "event: response.completed\ndata: {\"type\":\"response.completed\"}\n\n\
+     event: message_stop\ndata: {\"type\":\"message_stop\"}\n\ndata: [DONE]\n\n";
+
 impl Answer {
     /// These bytes, whatever they are.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
@@ -98,9 +102,11 @@ impl Answer {
         Self::chunked(200, "content-type: text/event-stream\r\n")
     }
 
-    /// A complete event stream that says who gave it.
+    /// An event stream that says who gave it, complete in whatever dialect it was asked for: what
+    /// follows the end of one is the end of the next.
     pub fn good_stream(who: &str) -> Self {
-        Self::stream().chunk(format!("data: {}\n\n", good_body(who))).chunk("data: [DONE]\n\n").last_chunk()
+        let ends = END_OF_STREAM;
+        Self::stream().chunk(format!("data: {}\n\n", good_body(who))).chunk(ends).last_chunk()
     }
 
     /// Bytes in a write of their own.

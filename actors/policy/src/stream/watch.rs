@@ -50,6 +50,14 @@ impl Limit {
         }
     }
 
+    /// The status that it stands for (flow 6.2.5, 6.3.15).
+    pub fn status(self) -> u16 {
+        match self {
+            Self::ContentStall => 502,
+            _ => 504,
+        }
+    }
+
     /// The setting that moves it.
     pub fn setting(self) -> &'static str {
         match self {

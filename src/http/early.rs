@@ -1,0 +1,148 @@
+//! An answer whose head goes out before any upstream has given one, where an operator wants that
+//! (`stream.early_commit`; decision 19, FC-033).
+//!
+//! Middleboxes and clients that give up on silence get comments meanwhile. Failover goes on
+//! inside the open stream; what it costs is the status: a failure can only be told in the stream.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use bytes::Bytes;
+use policy::catalogue::Dialect;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::body::Outbound;
+use super::errors::{Code, Problem, of_trouble};
+use super::inference::is_event_stream;
+use super::state::{Http, Running};
+use crate::formats::error::frame_of_body;
+use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served};
+
+const COMMENT: &[u8] = b": keep-alive\n\n";
+
+/// A request that is still being served.
+pub(super) type Serving = Pin<Box<dyn Future<Output = (Served, Inquiry)>>>;
+
+enum Stage {
+    Waiting(Serving, Running),
+    Flowing(Outbound),
+    /// The last bytes are out; the next poll lets them be flushed. `good`: the answer is complete.
+    Last {
+        good: bool,
+    },
+    Flushed,
+    Over,
+}
+
+/// The answer's body.
+struct Early {
+    stage: Stage,
+    http: Http,
+    dialect: Dialect,
+    write_stall: Duration,
+    beat: Interval,
+}
+
+/// The head goes out now, with a comment; the rest is what `serving` comes to.
+pub(super) fn commit(serving: Serving, dialect: Dialect, http: &Http, running: Running) -> HttpResponse {
+    let settings = http.settings.load();
+    let every = Some(settings.heartbeat).filter(|beat| !beat.is_zero()).unwrap_or(settings.early_commit);
+    let mut beat = interval(every.max(Duration::from_millis(1)));
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    http.worker.tower.metrics.committed_early();
+    let stage = Stage::Waiting(serving, running);
+    let body = Early { stage, http: http.clone(), dialect, write_stall: settings.write_stall, beat };
+    HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "text/event-stream"))
+        .insert_header((CACHE_CONTROL, "no-cache, no-transform"))
+        .insert_header(("x-accel-buffering", "no"))
+        .body(body)
+}
+
+impl Early {
+    /// What was served goes on in the open stream; bytes to give out first.
+    fn go_on(&mut self, served: Served, inquiry: &Inquiry, running: Running) -> Option<Bytes> {
+        let problem = match served.outcome {
+            Outcome::Upstream(reply) if (200..300).contains(&reply.status) && is_event_stream(&reply) => {
+                return match reply.body {
+                    ReplyBody::Flowing(body) => {
+                        self.stage = Stage::Flowing(Outbound::new(body, true, self.write_stall, running));
+                        None
+                    }
+                    ReplyBody::Whole(bytes) => {
+                        self.stage = Stage::Last { good: true };
+                        Some(bytes)
+                    }
+                };
+            }
+            Outcome::Upstream(reply) => match own_words(&reply, self.dialect) {
+                Some(frame) => return Some(self.fails(frame)),
+                None => Problem::new(Code::UpstreamError, "the upstream's answer was no stream"),
+            },
+            Outcome::Ours(trouble) => {
+                let now = self.http.worker.tower.owners.clock.now();
+                of_trouble(trouble, &served.story, &inquiry.model, now)
+            }
+        };
+        let frame = problem.frame(self.dialect);
+        Some(self.fails(frame))
+    }
+
+    fn fails(&mut self, frame: String) -> Bytes {
+        self.stage = Stage::Last { good: false };
+        frame.into()
+    }
+}
+
+/// What the upstream said as it failed, as an event.
+fn own_words(reply: &Reply, dialect: Dialect) -> Option<String> {
+    let failed = !(200..300).contains(&reply.status);
+    match &reply.body {
+        ReplyBody::Whole(body) if failed => frame_of_body(dialect, body),
+        _ => None,
+    }
+}
+
+impl MessageBody for Early {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        let body = &mut *self;
+        loop {
+            match &mut body.stage {
+                Stage::Waiting(serving, _) => {
+                    let Poll::Ready((served, inquiry)) = serving.as_mut().poll(cx) else {
+                        let beats = body.beat.poll_tick(cx);
+                        return beats.map(|_| Some(Ok(Bytes::from_static(COMMENT))));
+                    };
+                    let waiting = std::mem::replace(&mut body.stage, Stage::Over);
+                    let Stage::Waiting(_, running) = waiting else { unreachable!("it was just polled") };
+                    if let Some(bytes) = body.go_on(served, &inquiry, running) {
+                        return Poll::Ready(Some(Ok(bytes)));
+                    }
+                }
+                Stage::Flowing(outbound) => return Pin::new(outbound).poll_next(cx),
+                Stage::Last { good: true } | Stage::Over => return Poll::Ready(None),
+                // An error right behind a frame would discard the frame: it gets one turn to be flushed.
+                Stage::Last { good: false } => {
+                    body.stage = Stage::Flushed;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Stage::Flushed => {
+                    body.stage = Stage::Over;
+                    return Poll::Ready(Some(Err("the answer failed".into())));
+                }
+            }
+        }
+    }
+}

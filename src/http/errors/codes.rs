@@ -1,0 +1,93 @@
+//! The closed list of codes.
+
+use policy::stream::Limit;
+
+use crate::relay::Lack;
+
+macro_rules! codes {
+    ($($variant:ident = $text:literal, $status:literal, $meaning:literal;)+) => {
+        /// Codes of switchtower's own errors: a closed list.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $(#[doc = $meaning] $variant,)+
+        }
+
+        impl Code {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
+
+            /// The text in `error.code`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text,)+ }
+            }
+
+            /// The HTTP status it usually comes with.
+            pub fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)+ }
+            }
+
+            /// What it means, for the reference.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidJson = "invalid_json", 400, "the body is not JSON";
+    InvalidRequest = "invalid_request", 400, "a field of the body is not what it must be; `error.param` names it";
+    AmbiguousModel = "ambiguous_model", 400, "several providers list this bare model; write `provider/model`";
+    FormatNotSupported = "format_not_supported", 400, "the provider does not speak the dialect of this route";
+    InvalidApiKey = "invalid_api_key", 401, "a key is required and this one is missing or unknown";
+    PermissionDenied = "permission_denied", 403, "the key may not do this, or use none of the connections";
+    ModelNotFound = "model_not_found", 404, "nobody knows this model or combo";
+    NoExecutableTargets = "no_executable_targets", 404, "the combo has no target that could run";
+    NotFound = "not_found", 404, "no such route";
+    MethodNotAllowed = "method_not_allowed", 405, "the route is called with another method; `Allow` names it";
+    RequestTooLarge = "request_too_large", 413, "the body is larger than `server.max_body`";
+    ModelCooldown = "model_cooldown", 429, "every account of the only target rests";
+    AllTargetsSkipped = "ALL_TARGETS_SKIPPED", 503, "every target of the combo was skipped; 429 when a wait is known";
+    SemaphoreQueueFull = "SEMAPHORE_QUEUE_FULL", 429, "every slot is taken, and as many wait as may";
+    SemaphoreTimeout = "SEMAPHORE_TIMEOUT", 429, "no slot became free in time";
+    RateLimitQueueFull = "RATE_LIMIT_QUEUE_FULL", 429, "as many wait for the connection's local limiter as may";
+    RateLimitQueueTimeout = "RATE_LIMIT_QUEUE_TIMEOUT", 503, "the local limiter did not let the request go in time";
+    RateLimitQueueWedged = "RATE_LIMIT_QUEUE_WEDGED", 503, "the local limiter stood still and was replaced";
+    RateLimitExecutionTimeout = "RATE_LIMIT_EXECUTION_TIMEOUT", 504, "the request ran longer than a limited connection's may";
+    QuotaShareExceeded = "QUOTA_SHARE_EXCEEDED", 429, "the key has used its share of the quota pool";
+    BadGateway = "bad_gateway", 502, "no upstream gave an answer, or the attempts failed in different ways";
+    UpstreamAuthFailed = "upstream_auth_failed", 502, "the upstream refused the credential of our account";
+    UpstreamCreditsExhausted = "upstream_credits_exhausted", 502, "the upstream wants our account paid";
+    UpstreamError = "upstream_error", 502, "the upstream's error was not JSON; `error.upstream_details` has its text";
+    EmptyResponse = "empty_response", 502, "the upstream's answer was well-formed and held no output";
+    StreamContentStall = "STREAM_CONTENT_STALL", 502, "a stream sent no output and no reasoning for too long (`stream.content_stall_timeout`)";
+    StreamThroughputTooLow = "STREAM_THROUGHPUT_TOO_LOW", 502, "a stream sent too little output for too long (`streamRecovery.throughputWatchdog`)";
+    UpstreamTruncated = "upstream_truncated", 502, "the upstream's answer was cut; told inside the stream";
+    AllTargetsCoolingDown = "all_targets_cooling_down", 503, "every target of the combo is behind an open breaker";
+    ProviderCircuitOpen = "provider_circuit_open", 503, "the breaker of the only provider is open";
+    NoUsableConnection = "no_usable_connection", 503, "the only target has no account that could answer";
+    MailboxFull = "MAILBOX_FULL", 503, "too many requests wait inside switchtower";
+    ServiceUnavailable = "service_unavailable", 503, "the most attempts of one request were reached, or switchtower is not ready";
+    Draining = "draining", 503, "switchtower is shutting down";
+    GatewayTimeout = "gateway_timeout", 504, "no upstream answered in time";
+    StreamReadinessTimeout = "STREAM_READINESS_TIMEOUT", 504, "a stream's head came, and nothing meaningful in time (`stream.first_content_timeout`)";
+    StreamIdleTimeout = "STREAM_IDLE_TIMEOUT", 504, "a stream sent no byte for too long (`stream.idle_timeout`)";
+    StreamTotalTimeout = "STREAM_TOTAL_TIMEOUT", 504, "a streamed request took longer than it may (`stream.total_timeout`)";
+    StreamAttemptTimeout = "STREAM_ATTEMPT_TIMEOUT", 504, "one attempt of a stream took longer than it may (`stream.attempt_deadline`)";
+    InternalError = "internal_error", 500, "a fault of switchtower";
+}
+
+impl Code {
+    /// What to call a good answer that was none.
+    pub(super) fn of_lack(lack: Lack) -> Self {
+        match lack {
+            Lack::Content => Self::EmptyResponse,
+            Lack::Speed => Self::StreamThroughputTooLow,
+            Lack::Time(Limit::FirstContent) => Self::StreamReadinessTimeout,
+            Lack::Time(Limit::ContentStall) => Self::StreamContentStall,
+            Lack::Time(Limit::Idle) => Self::StreamIdleTimeout,
+            Lack::Time(Limit::Total) => Self::StreamTotalTimeout,
+            Lack::Time(Limit::Attempt) => Self::StreamAttemptTimeout,
+        }
+    }
+}

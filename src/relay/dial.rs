@@ -1,0 +1,195 @@
+//! One attempt, from its dispatch to the commit of its answer, each step within its limit.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actors::permit::Permit;
+use policy::change::{Exclusion, Refusal};
+use policy::limiter::RateHeaders;
+use policy::plan::Planned;
+use policy::stream::{Limit, PaceSettings, StreamLimits};
+use policy::time::Millis;
+use policy::verdict::End;
+
+use super::cascade::Run;
+use super::commit::{Committed, Unfit, begun, whole};
+use super::fault::Fault;
+use super::send::{Hit, Shot, send};
+use super::source::{Bounds, Source};
+use crate::formats::body::splice;
+use crate::formats::{redact, sight};
+use crate::settings::{Secret, StreamSettings};
+use crate::upstream::oauth::Pass;
+use crate::upstream::{Answer, Endpoint, HeaderMap, StreamTimeouts};
+
+/// Limit to the head of a stream, unless the combo sets one (decision 9).
+const STREAM_LIMIT: Duration = Duration::from_secs(120);
+
+/// The head of a good answer, its body being read elsewhere.
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) key: Key,
+}
+
+/// What an attempt was sent with: an upstream may repeat it.
+pub(super) struct Key {
+    endpoint: Arc<Endpoint>,
+    pass: Option<Arc<Pass>>,
+}
+
+impl Key {
+    /// The credential that must not be shown.
+    pub(super) fn secret(&self) -> Option<&Secret> {
+        self.pass.as_ref().map(|pass| &pass.secret).or(self.endpoint.credential.as_ref())
+    }
+}
+
+impl Run<'_> {
+    /// An attempt, within what a protected connection's requests may take (flow 4.12). Reaching that
+    /// limit of ours aborts it and is nobody's fault.
+    pub(super) async fn execute(
+        &self,
+        target: &Planned,
+        permit: &mut Permit,
+        others: bool,
+    ) -> Result<(Head, Committed), Fault> {
+        let Some(endpoint) = self.worker.tower.endpoints.load().get(&target.connection).cloned() else {
+            return Err(Fault::of(End::Local));
+        };
+        let execution = endpoint.execution;
+        let attempt = self.dial(endpoint, target, permit, others);
+        let Some(limit) = execution else { return attempt.await };
+        match tokio::time::timeout(limit, attempt).await {
+            Ok(dialled) => dialled,
+            Err(_) => {
+                let soon = self.worker.tower.owners.clock.now() + 1_000;
+                Err(Fault::refused(Refusal { why: Exclusion::ExecutionTimeout, retry_at: Some(soon) }))
+            }
+        }
+    }
+
+    async fn dial(
+        &self,
+        endpoint: Arc<Endpoint>,
+        target: &Planned,
+        permit: &mut Permit,
+        others: bool,
+    ) -> Result<(Head, Committed), Fault> {
+        let clock = self.worker.tower.owners.clock;
+        let timeouts = *endpoint.limits(&target.model);
+        let (limit, holds_on) = self.limit(&timeouts, permit, others);
+        let (sent_at, asked) = (clock.now(), Instant::now());
+        let body = splice(&self.inquiry.body, &self.inquiry.span, target.model.as_str());
+        let route = self.inquiry.route;
+        let shot = Shot { endpoint: &endpoint, route, headers: &self.inquiry.headers, body: &body };
+        let hit = send(self.worker, &shot, tokio::time::Instant::now() + limit).await;
+        if let Some(identity) = self.worker.dialler.egress(&endpoint) {
+            permit.came_from(identity);
+        }
+        let Hit { answer, pass } = match hit {
+            // The whole request's time is over: that is no word about this provider.
+            Err(fault) if fault.signal.end == End::NoFirstByte && self.total_left(&timeouts).is_zero() => {
+                return Err(Fault::late(Limit::Total));
+            }
+            hit => hit?,
+        };
+        let key = Key { endpoint, pass };
+        permit.was_told(self.limits(target, &answer));
+        self.overhear(target, &answer);
+        if !(200..300).contains(&answer.status) {
+            return Err(Fault::read(answer, key.secret(), clock.now()).await);
+        }
+        let Answer { status, mut headers, body } = answer;
+        if let Some(secret) = key.secret() {
+            headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
+        }
+        if !is_event_stream(&headers) {
+            return match whole(body, limit, route.answers()).await {
+                Ok(committed) => Ok((Head { status, headers, key }, committed)),
+                Err(Unfit::Ended(end)) => Err(Fault::of(end)),
+                Err(Unfit::Failed(said)) => {
+                    let status = sight::failure(&said).status;
+                    Err(Fault::told((&said, status), route.dialect(), key.secret(), clock.now()))
+                }
+            };
+        }
+        let left = holds_on.then(|| limit.saturating_sub(asked.elapsed()));
+        let bounds = self.bounds(&timeouts, left);
+        let source = Source::new(body, route.dialect(), bounds, (self.asked_at, sent_at), clock);
+        match begun(Box::new(source)).await {
+            Ok(committed) => Ok((Head { status, headers, key }, committed)),
+            Err(close) => Err(Fault::of_stream(close, route.dialect(), key.secret(), clock.now())),
+        }
+    }
+
+    /// The limits of a stream. `left`: what is left of the limit to the head, which goes on to the
+    /// first content if it is the combo's or a probe's.
+    fn bounds(&self, timeouts: &StreamTimeouts, left: Option<Duration>) -> Bounds {
+        let ms = |limit: Duration| limit.as_millis() as Millis;
+        let limits = StreamLimits {
+            first_content_ms: left.map_or(ms(timeouts.first_content), |left| ms(left).max(1)),
+            content_stall_ms: ms(timeouts.content_stall),
+            idle_ms: ms(timeouts.idle),
+            total_ms: ms(timeouts.total),
+            attempt_ms: ms(timeouts.attempt),
+        };
+        let streaming = self.worker.tower.streaming.load();
+        let StreamSettings { heartbeat, max_event, .. } = streaming.stream;
+        let watchdog = streaming.recovery.watchdog;
+        let pace = PaceSettings {
+            enabled: watchdog.enabled,
+            warmup_ms: watchdog.warmup_ms,
+            window_ms: watchdog.window_ms,
+            min_bytes_per_second: watchdog.min_bytes_per_second.into(),
+            min_bytes: watchdog.min_bytes.into(),
+        };
+        Bounds { limits, pace, heartbeat_ms: ms(heartbeat), max_event }
+    }
+
+    /// What an answer says of the provider's limits (flow 4.5).
+    fn limits(&self, target: &Planned, answer: &Answer) -> Option<RateHeaders> {
+        let find = |name: &str| answer.headers.get(name).map(|value| value.as_bytes());
+        let now = self.worker.tower.owners.clock.now();
+        RateHeaders::read(target.provider.as_str(), find, answer.status, now)
+    }
+
+    /// How long the head may take, and whether that limit holds for the first content of a stream as
+    /// well (decision 9); a probe is worth its lease only while another target is left (decision 5a).
+    fn limit(&self, timeouts: &StreamTimeouts, permit: &Permit, others: bool) -> (Duration, bool) {
+        let set = self.plan.attempts.target_timeout_ms;
+        let own = match (set, self.inquiry.stream) {
+            (0, true) => self.stream_limit(timeouts),
+            (0, false) => timeouts.first_byte,
+            (set, _) => Duration::from_millis(set),
+        };
+        match others && permit.is_probe() {
+            true => (own.min(Duration::from_millis(permit.probe_lease_ms())), true),
+            false => (own, set > 0),
+        }
+    }
+
+    /// How long the head of a stream may take: what is left of the attempt and of the whole, too.
+    fn stream_limit(&self, timeouts: &StreamTimeouts) -> Duration {
+        let own = STREAM_LIMIT.min(timeouts.first_byte);
+        let own = own.min(self.total_left(timeouts));
+        match timeouts.attempt.is_zero() {
+            true => own,
+            false => own.min(timeouts.attempt),
+        }
+    }
+
+    /// What is left of the time that a streamed request may take.
+    fn total_left(&self, timeouts: &StreamTimeouts) -> Duration {
+        if timeouts.total.is_zero() || !self.inquiry.stream {
+            return Duration::MAX;
+        }
+        let gone = self.worker.tower.owners.clock.now().saturating_sub(self.asked_at);
+        timeouts.total.saturating_sub(Duration::from_millis(gone))
+    }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get("content-type").and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
+}

@@ -141,9 +141,11 @@ mod tests {
         asked(&query.collect::<BTreeMap<_, _>>(), NOW)
     }
 
+    type Row = (&'static [(&'static str, &'static str)], &'static str, &'static str);
+
     #[test]
     fn what_is_not_named_is_the_usual() {
-        let rows: [(&[(&str, &str)], &str, &str); 7] = [
+        let rows: [Row; 7] = [
             (&[], "2026-11-01", "2026-11-30"),
             (&[("to", "2026-10-30")], "2026-10-01", "2026-10-30"),
             (&[("from", "2026-11-29")], "2026-11-29", "2026-11-30"),

@@ -11,7 +11,7 @@ use crate::hint::HintSource;
 use crate::limiter::{LimiterSettings, Stated, stated};
 use crate::lockout::{LockCase, LockKey, LockOrder, LockoutSettings, is_recorded_only, lock_for};
 use crate::time::{MINUTE, Millis};
-use crate::verdict::{CooldownRule, Failure, Level, Reason, RuleScope};
+use crate::verdict::{CooldownRule, Detector, Failure, Level, Reason, RuleScope};
 
 /// Rest of a connection whose quota is gone by a rule that names no wait, ms (core P10).
 const QUOTA_MS: Millis = 2 * MINUTE;
@@ -100,6 +100,8 @@ fn written(failure: &Failure, case: &RecordCase<'_>) -> Recording {
         None => of_connection(failure.clone()),
         // Nobody is let through: a lock on top would only outlast the breaker (core 5.4).
         Some((_, order)) if case.breaker_blocks && order.is_bare() => of_connection(told(failure)),
+        // It may bar one model; the account has nothing to do with it (flow 6.11.51).
+        Some(_) if case.locks_full && failure.detector == Detector::Quality => of_connection(told(failure)),
         Some(_) if case.locks_full => of_connection(instead_of_a_lock(failure)),
         lock => Recording { lock, ..of_connection(told(failure)) },
     }

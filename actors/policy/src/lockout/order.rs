@@ -7,7 +7,7 @@ use super::family::is_by_family;
 use super::{LockKey, LockoutSettings};
 use crate::ids::{ModelId, ProviderId};
 use crate::time::Millis;
-use crate::verdict::{BreakerMark, CooldownRule, Failure, Reason, RuleScope};
+use crate::verdict::{BreakerMark, CooldownRule, Detector, Failure, Reason, RuleScope};
 
 /// Why a model is barred (core 5.4, P14, decision 12c).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -125,6 +125,11 @@ pub fn lock_for(
         return None;
     }
     let by_list = settings.enabled && settings.error_codes.contains(&failure.status);
+    // An answer without anything in it may bar what gave it and nothing wider, if the operator
+    // wants 502 to lock; a quota per model has no part in it (flow 6.11.51).
+    if failure.detector == Detector::Quality {
+        return by_list.then(|| (LockKey::exact(case.model), order(failure, case, settings, by_list)));
+    }
     let declared = is_rule_of_a_model(failure);
     // A list lock takes a cooldown's place; without one there is none to take (decisions 8, 9).
     let blames_upstream = failure.breaker != BreakerMark::Ignored;

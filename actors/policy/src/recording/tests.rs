@@ -6,7 +6,7 @@ use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::hint::{Hint, HintSource};
 use crate::ids::{Class, ModelId, ProviderId};
 use crate::limiter::{LimiterScope, LimiterSettings};
-use crate::lockout::{LockCase, LockReason, LockoutSettings};
+use crate::lockout::{LockCase, LockKey, LockReason, LockoutSettings};
 use crate::time::Millis;
 use crate::verdict::{
     Case, CooldownRule, End, Failure, Level, Reason, RuleId, RuleMatch, RuleScope, Signal, TerminalRule,
@@ -94,6 +94,40 @@ fn quota(code: u16, scope: RuleScope) -> Failure {
 
 fn hint(ms: Millis) -> Option<Hint> {
     Some(Hint::new(ms, HintSource::Header))
+}
+
+/// Flow 6.11.51, E124, FC-028, routing 7.3 and 7.5: by itself an empty answer writes nothing,
+/// anywhere; where the operator locks by 502 it bars the exact model, for the list's time.
+#[test]
+fn e124_an_empty_answer_bars_the_exact_model_at_most() {
+    for end in [End::Empty, End::EarlyEof] {
+        let Verdict::Failure(empty) = judge(&Signal::new(end, None), &Case::of(Class::Apikey)) else {
+            panic!("{end:?} is a failure")
+        };
+        for quiet in [place("openai"), gateway("openai"), place("antigravity"), place("codex")] {
+            let recording = quiet.record(&empty);
+            assert_eq!((recording.lock, recording.siblings, recording.pause_ms), (None, false, None));
+            assert_eq!(recording.connection.cooldown, CooldownRule::Nothing, "{end:?}");
+            assert_eq!(quiet.rest(&empty), (None, 0));
+        }
+        for mut listed in [place("openai"), gateway("openai"), place("antigravity"), place("codex")] {
+            listed.lockout.enabled = true;
+            let recording = listed.record(&empty);
+            let (key, order) = recording.lock.expect("502 is on the list");
+            assert_eq!(key, LockKey::exact(&"m".into()));
+            assert_eq!((order.reason, order.exact_ms, order.by_list), (LockReason::ServerError, None, true));
+            assert_eq!(listed.rest(&empty), (None, 0), "the account goes on");
+            listed.locks_full = true;
+            assert_eq!(
+                (listed.lock(&empty), listed.rest(&empty)),
+                (None, (None, 0)),
+                "contract 8 benches nobody"
+            );
+            listed.lockout.error_codes = vec![503];
+            listed.locks_full = false;
+            assert_eq!(listed.lock(&empty), None);
+        }
+    }
 }
 
 #[test]

@@ -129,6 +129,8 @@ detectors! {
     Status = "status",
     /// 3xx (FC-041).
     Redirect = "redirect",
+    /// Flow 6.11.49, routing 7.9: a good status without a good answer.
+    Quality = "quality",
     /// No status came.
     Transport = "transport",
 }

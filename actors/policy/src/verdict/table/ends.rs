@@ -46,8 +46,9 @@ const CREDENTIAL_DEAD: Failure = Failure {
     ..SEND_INTERRUPTED
 };
 
-/// No cooldown, no breaker count (routing 7.3, 7.5).
-const EMPTY: Failure = SEND_INTERRUPTED;
+/// No cooldown, no breaker count (routing 7.3, 7.5); at most the exact model is locked, and only by
+/// the status list of an operator (flow 6.11.51).
+const EMPTY: Failure = Failure { detector: Detector::Quality, ..SEND_INTERRUPTED };
 
 /// The same, and the only end of a stream that one more try on the same connection may mend
 /// (flow 6.2.6).

@@ -4,12 +4,14 @@
 //! it: asks the owners, dials, commits, settles. After the first byte has gone to the
 //! client nothing is retried.
 
+mod begin;
 mod cascade;
 mod checkup;
 mod closing;
 mod commit;
 mod dial;
 mod fault;
+mod held;
 mod judging;
 mod last;
 mod meter;

@@ -11,6 +11,8 @@ mod early;
 mod ends;
 #[path = "streams/hold.rs"]
 mod hold;
+#[path = "streams/recovery.rs"]
+mod recovery;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 mod support;
 

@@ -1,20 +1,17 @@
 //! Commit: the moment from which the client gets this answer and no other.
 //!
-//! A streamed answer commits at its first meaningful frame (decision 18): what comes before is
-//! held, so that an error, an empty end or a stall can still be another target's turn. One that
-//! is not streamed commits when it is whole (up to 1 MiB, its length right, its JSON closed:
-//! decision 9a).
+//! One that is not streamed commits when it is whole (up to 1 MiB, its length right, its JSON
+//! closed: decision 9a) and holds something. How a stream begins is told in `begin`.
 
-use std::future::poll_fn;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use policy::catalogue::Dialect;
-use policy::stream::HELD_MOST;
 use policy::verdict::{End, Transport};
 
-use super::source::{Close, Read, Source};
+use super::held::Held;
+use super::source::Source;
 use crate::formats::body::is_complete_json;
 use crate::formats::quality::{Quality, judge};
 use crate::upstream::AnswerBody;
@@ -80,31 +77,6 @@ fn fit(whole: Bytes, answers: Option<Dialect>) -> Result<Committed, Unfit> {
     }
 }
 
-/// Holds a stream back until it has begun; how it ended, if it did before.
-pub(super) async fn begun(mut source: Box<Source>) -> Result<Committed, Close> {
-    let mut held = Held::default();
-    loop {
-        match poll_fn(|cx| source.poll_read(cx)).await {
-            Read::Bytes(bytes) => {
-                held.push(bytes);
-                if held.len() >= HELD_MOST {
-                    source.begin();
-                }
-                if source.has_begun() {
-                    source.flow();
-                    return Ok(Committed::Stream(held.join(), source));
-                }
-            }
-            // It says itself why there is nothing in it (FC-085).
-            Read::End(Close::Complete) => {
-                source.park();
-                return Ok(Committed::Whole(held.join()));
-            }
-            Read::End(close) => return Err(close),
-        }
-    }
-}
-
 async fn next(body: &mut AnswerBody, silence: Duration) -> Result<Option<Bytes>, End> {
     // What came with the head is there already: no timer for it.
     let next = match body.next().now_or_never() {
@@ -116,45 +88,5 @@ async fn next(body: &mut AnswerBody, silence: Duration) -> Result<Option<Bytes>,
         Ok(Some(Err(_))) => Err(End::Transport(Transport::Truncated)),
         Ok(None) => Ok(None),
         Err(_) => Err(End::StallBeforeCommit),
-    }
-}
-
-/// Parts in a row: one stays as it is, several are copied together.
-#[derive(Default)]
-enum Held {
-    #[default]
-    None,
-    One(Bytes),
-    Many(BytesMut),
-}
-
-impl Held {
-    fn len(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::One(part) => part.len(),
-            Self::Many(parts) => parts.len(),
-        }
-    }
-
-    fn push(&mut self, part: Bytes) {
-        match self {
-            Self::None => *self = Self::One(part),
-            Self::One(first) => {
-                let mut parts = BytesMut::with_capacity(first.len() + part.len().max(4096));
-                parts.extend_from_slice(first);
-                parts.extend_from_slice(&part);
-                *self = Self::Many(parts);
-            }
-            Self::Many(parts) => parts.extend_from_slice(&part),
-        }
-    }
-
-    fn join(self) -> Bytes {
-        match self {
-            Self::None => Bytes::new(),
-            Self::One(part) => part,
-            Self::Many(parts) => parts.freeze(),
-        }
     }
 }

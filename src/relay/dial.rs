@@ -12,7 +12,7 @@ use policy::time::Millis;
 use policy::verdict::End;
 
 use super::cascade::Run;
-use super::commit::{Committed, Unfit, begun, whole};
+use super::commit::{Committed, Unfit, whole};
 use super::fault::Fault;
 use super::send::{Hit, Shot, send};
 use super::source::{Bounds, Source};
@@ -20,7 +20,7 @@ use crate::formats::body::splice;
 use crate::formats::{redact, sight};
 use crate::settings::{Secret, StreamSettings};
 use crate::upstream::oauth::Pass;
-use crate::upstream::{Answer, Endpoint, HeaderMap, StreamTimeouts};
+use crate::upstream::{Answer, AnswerBody, Endpoint, HeaderMap, StreamTimeouts};
 
 /// Limit to the head of a stream, unless the combo sets one (decision 9).
 const STREAM_LIMIT: Duration = Duration::from_secs(120);
@@ -30,6 +30,27 @@ pub(super) struct Head {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) key: Key,
+}
+
+/// One attempt, as it is sent; the same again when it is opened again (flow 6.5).
+pub(super) struct Opening<'a> {
+    endpoint: Arc<Endpoint>,
+    target: &'a Planned,
+    timeouts: StreamTimeouts,
+    /// To the head.
+    limit: Duration,
+    /// It holds for the first content, too.
+    holds_on: bool,
+    /// When the attempt was dispatched, epoch ms.
+    sent_at: Millis,
+}
+
+/// A good head, and what comes behind it.
+pub(super) enum Opened {
+    /// Events.
+    Stream(Head, Box<Source>),
+    /// Bytes.
+    Other(Head, AnswerBody),
 }
 
 /// What an attempt was sent with: an upstream may repeat it.
@@ -76,25 +97,46 @@ impl Run<'_> {
         permit: &mut Permit,
         others: bool,
     ) -> Result<(Head, Committed), Fault> {
-        let clock = self.worker.tower.owners.clock;
         let timeouts = *endpoint.limits(&target.model);
         let (limit, holds_on) = self.limit(&timeouts, permit, others);
-        let (sent_at, asked) = (clock.now(), Instant::now());
+        let sent_at = self.worker.tower.owners.clock.now();
+        let opening = Opening { endpoint, target, timeouts, limit, holds_on, sent_at };
+        match self.open(&opening, permit).await? {
+            Opened::Stream(head, source) => self.begin(head, source, &opening, permit).await,
+            Opened::Other(head, body) => {
+                let dialect = self.inquiry.route.dialect();
+                match whole(body, limit, self.inquiry.route.answers()).await {
+                    Ok(committed) => Ok((head, committed)),
+                    Err(Unfit::Ended(end)) => Err(Fault::of(end)),
+                    Err(Unfit::Failed(said)) => {
+                        let status = sight::failure(&said).status;
+                        let now = self.worker.tower.owners.clock.now();
+                        Err(Fault::told((&said, status), dialect, head.key.secret(), now))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the request, and awaits a good head.
+    pub(super) async fn open(&self, opening: &Opening<'_>, permit: &mut Permit) -> Result<Opened, Fault> {
+        let Opening { endpoint, target, timeouts, limit, holds_on, sent_at } = opening;
+        let (clock, asked) = (self.worker.tower.owners.clock, Instant::now());
         let body = splice(&self.inquiry.body, &self.inquiry.span, target.model.as_str());
         let route = self.inquiry.route;
-        let shot = Shot { endpoint: &endpoint, route, headers: &self.inquiry.headers, body: &body };
-        let hit = send(self.worker, &shot, tokio::time::Instant::now() + limit).await;
-        if let Some(identity) = self.worker.dialler.egress(&endpoint) {
+        let shot = Shot { endpoint, route, headers: &self.inquiry.headers, body: &body };
+        let hit = send(self.worker, &shot, tokio::time::Instant::now() + *limit).await;
+        if let Some(identity) = self.worker.dialler.egress(endpoint) {
             permit.came_from(identity);
         }
         let Hit { answer, pass } = match hit {
             // The whole request's time is over: that is no word about this provider.
-            Err(fault) if fault.signal.end == End::NoFirstByte && self.total_left(&timeouts).is_zero() => {
+            Err(fault) if fault.signal.end == End::NoFirstByte && self.total_left(timeouts).is_zero() => {
                 return Err(Fault::late(Limit::Total));
             }
             hit => hit?,
         };
-        let key = Key { endpoint, pass };
+        let key = Key { endpoint: endpoint.clone(), pass };
         permit.was_told(self.limits(target, &answer));
         self.overhear(target, &answer);
         if !(200..300).contains(&answer.status) {
@@ -104,23 +146,15 @@ impl Run<'_> {
         if let Some(secret) = key.secret() {
             headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
         }
-        if !is_event_stream(&headers) {
-            return match whole(body, limit, route.answers()).await {
-                Ok(committed) => Ok((Head { status, headers, key }, committed)),
-                Err(Unfit::Ended(end)) => Err(Fault::of(end)),
-                Err(Unfit::Failed(said)) => {
-                    let status = sight::failure(&said).status;
-                    Err(Fault::told((&said, status), route.dialect(), key.secret(), clock.now()))
-                }
-            };
+        let streamed = is_event_stream(&headers);
+        let head = Head { status, headers, key };
+        if !streamed {
+            return Ok(Opened::Other(head, body));
         }
         let left = holds_on.then(|| limit.saturating_sub(asked.elapsed()));
-        let bounds = self.bounds(&timeouts, left);
-        let source = Source::new(body, route.dialect(), bounds, (self.asked_at, sent_at), clock);
-        match begun(Box::new(source)).await {
-            Ok(committed) => Ok((Head { status, headers, key }, committed)),
-            Err(close) => Err(Fault::of_stream(close, route.dialect(), key.secret(), clock.now())),
-        }
+        let bounds = self.bounds(timeouts, left);
+        let source = Source::new(body, route.dialect(), bounds, (self.asked_at, *sent_at), clock);
+        Ok(Opened::Stream(head, Box::new(source)))
     }
 
     /// The limits of a stream. `left`: what is left of the limit to the head, which goes on to the

@@ -18,6 +18,7 @@ use policy::stream::{Fate, Limit, Pace, PaceSettings, Progress, Speed, StreamLim
 use policy::time::Millis;
 use tokio::time::{Instant, Sleep};
 
+use super::commit::Committed;
 use crate::formats::body::is_complete_json;
 use crate::formats::sight::{self, StreamError};
 use crate::formats::sse::Scanner;
@@ -337,6 +338,12 @@ impl Source {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// It has ended so, behind these bytes; whoever reads on hears it.
+    pub(super) fn closed(mut self: Box<Self>, first: Bytes, close: Close) -> Committed {
+        self.close = Some(close);
+        Committed::Stream(first, self)
     }
 
     /// The answer is complete. If the upstream ends its body soon, its connection is kept.

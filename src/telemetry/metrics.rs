@@ -116,6 +116,7 @@ pub struct Metrics {
     store_bytes: Gauge,
     store_failing: Gauge,
     early_commits: Counter<u64, AtomicU64>,
+    reopens: Counter<u64, AtomicU64>,
 }
 
 /// What is set of every gate.
@@ -180,6 +181,7 @@ impl Metrics {
             store_bytes: Gauge::default(),
             store_failing: Gauge::default(),
             early_commits: Counter::default(),
+            reopens: Counter::default(),
         };
         metrics.register();
         Arc::new(metrics)
@@ -213,6 +215,8 @@ impl Metrics {
         registry.register("actor_restarts", "Replacements of an owner", self.restarts.clone());
         let early = "Streams whose head went out before any upstream had answered";
         registry.register("early_commits", early, self.early_commits.clone());
+        let reopens = "Streams that broke in their opening and were opened again";
+        registry.register("stream_reopens", reopens, self.reopens.clone());
         registry.register("store_bytes", "Size of the store on disk", self.store_bytes.clone());
         registry.register("store_failing", "1 while the store cannot write", self.store_failing.clone());
     }
@@ -225,6 +229,11 @@ impl Metrics {
     /// A stream's head went out before any upstream had answered (FC-033).
     pub fn committed_early(&self) {
         self.early_commits.inc();
+    }
+
+    /// A stream broke in its opening and is opened again (flow 6.5).
+    pub fn reopened(&self) {
+        self.reopens.inc();
     }
 
     /// One request of a client ended with this status.

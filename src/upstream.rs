@@ -1,8 +1,10 @@
 //! The only room that holds a client towards a vendor. Everything it needs is handed
 //! in; what it returns is an answer or the way in which there was none.
 
+mod body;
 mod call;
 mod connector;
+mod decode;
 mod dial;
 mod endpoint;
 pub mod oauth;
@@ -15,7 +17,8 @@ mod wire;
 
 pub use awc::http::Uri;
 pub use awc::http::header::{HeaderMap, HeaderName, HeaderValue};
-pub use call::{Answer, AnswerBody, Broken, Call, Dialled, Dialler};
+pub use body::{AnswerBody, Broken};
+pub use call::{Answer, Call, Dialled, Dialler};
 pub use connector::{ClientSettings, extra_roots};
 pub use endpoint::{Endpoint, Endpoints, Route, StreamTimeouts, join_url};
 pub use proxies::Proxies;

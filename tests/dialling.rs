@@ -1,5 +1,7 @@
 //! How connections to vendors are opened, used again and given up, on real sockets.
 
+#[path = "dialling/encoded.rs"]
+mod encoded;
 #[path = "dialling/leaks.rs"]
 mod leaks;
 #[path = "dialling/proxy.rs"]

@@ -2,29 +2,27 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use actix_http::error::ParseError;
 use arc_swap::ArcSwap;
 use awc::ClientRequest;
-use awc::error::{PayloadError, SendRequestError};
+use awc::error::SendRequestError;
 use awc::http::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
 };
 use awc::http::uri::Scheme;
 use awc::http::{Uri, Version};
 use bytes::Bytes;
-use futures_util::Stream;
 use policy::verdict::Transport;
 use serde::Serialize;
 
+use super::body::{AnswerBody, Raw};
 use super::connector::{ClientSettings, Kind, client};
+use super::decode::Encoding;
 use super::endpoint::{Endpoint, Route};
 use super::outgoing::{Outgoing, Progress};
 use super::proxy::identity;
@@ -278,18 +276,6 @@ pub struct Answer {
     pub body: AnswerBody,
 }
 
-/// Why a body did not end well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Broken;
-
-/// The body of an answer; dropping it closes the upstream's connection.
-pub struct AnswerBody {
-    response: awc::ClientResponse,
-    expected: Option<u64>,
-    received: u64,
-    ends_with_connection: bool,
-}
-
 impl Answer {
     fn new(response: awc::ClientResponse) -> Received {
         let length = response.headers().get(CONTENT_LENGTH);
@@ -304,56 +290,21 @@ impl Answer {
         let afterwards = if interim || unread { Afterwards::Unclean } else { Afterwards::Clean };
         // An error is worth its status and its stated wait even so.
         let good = (200..300).contains(&status);
-        if interim || good && (unread || is_encoded(response.headers())) {
+        let encoding = Encoding::of(response.headers());
+        if interim || good && (unread || encoding == Encoding::Unknown) {
             return (Err(Transport::BadAnswer), afterwards);
         }
-        let headers = response.headers().clone();
-        let body = AnswerBody { response, expected, received: 0, ends_with_connection: old && !framed };
+        let mut headers = response.headers().clone();
+        let coding = match encoding {
+            Encoding::Known(coding) => {
+                // They were about the bytes on the wire.
+                headers.remove(CONTENT_ENCODING);
+                headers.remove(CONTENT_LENGTH);
+                Some(coding)
+            }
+            Encoding::Identity | Encoding::Unknown => None,
+        };
+        let body = AnswerBody::new(Raw::new(response, expected, old && !framed), coding);
         (Ok(Self { status, headers, body }), afterwards)
-    }
-}
-
-/// Only plain bytes were asked for, and nobody here would tell the client how to read others.
-fn is_encoded(headers: &HeaderMap) -> bool {
-    headers.get_all(CONTENT_ENCODING).any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
-}
-
-impl AnswerBody {
-    /// The length the upstream stated.
-    pub fn expected(&self) -> Option<u64> {
-        self.expected
-    }
-}
-
-impl Stream for AnswerBody {
-    type Item = Result<Bytes, Broken>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let body = &mut *self;
-        match Pin::new(&mut body.response).poll_next(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Some(Ok(bytes))) => {
-                body.received += bytes.len() as u64;
-                Poll::Ready(Some(Ok(bytes)))
-            }
-            Poll::Ready(Some(Err(error))) => match body.ends_with_connection && is_end(&error) {
-                true => Poll::Ready(None),
-                false => Poll::Ready(Some(Err(Broken))),
-            },
-            Poll::Ready(None) if body.expected.is_some_and(|expected| expected != body.received) => {
-                Poll::Ready(Some(Err(Broken)))
-            }
-            Poll::Ready(None) => Poll::Ready(None),
-        }
-    }
-}
-
-fn is_end(error: &PayloadError) -> bool {
-    match error {
-        PayloadError::Incomplete(Some(error)) | PayloadError::Io(error) => {
-            error.kind() == io::ErrorKind::UnexpectedEof
-        }
-        PayloadError::Incomplete(None) => true,
-        _ => false,
     }
 }

@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::Client;
 use crate::settings::Secret;
-use crate::upstream::call::{Answer, AnswerBody, Dialler};
+use crate::upstream::body::AnswerBody;
+use crate::upstream::call::{Answer, Dialler};
 
 /// How long all of it may take.
 const LIMIT: Duration = Duration::from_secs(15);

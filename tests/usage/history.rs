@@ -148,6 +148,38 @@ fn what_is_counted_survives_a_restart_and_a_kill_and_goes_on() {
 }
 
 #[test]
+fn old_days_are_dropped_and_what_cannot_be_read_stops_nobody() {
+    let mut stage = Stage::new("old");
+    six(&stage);
+    let day = stage.items("?groupBy=day")[0]["day"].as_str().unwrap().to_owned();
+    stage.process.signal("TERM");
+    assert!(stage.process.child.wait().unwrap().success());
+    let all = |stage: &Stage| {
+        let db = sled::Config::new().path(stage.site.path("store")).flush_every_ms(None).open().unwrap();
+        let tree = db.open_tree("usage_history").unwrap();
+        let keys = tree.iter().keys().map(|key| String::from_utf8(key.unwrap().to_vec()).unwrap());
+        let keys: Vec<String> = keys.collect();
+        (db, tree, keys)
+    };
+    {
+        let (db, tree, keys) = all(&stage);
+        assert!(keys.len() == 5 && keys.iter().all(|key| key.starts_with(&day)), "{keys:?}");
+        tree.insert("2020-01-01/[null,null,null,null]", r#"{"v":1,"data":{"requests":7}}"#).unwrap();
+        tree.insert(format!("{day}/garbage"), "no JSON").unwrap();
+        db.flush().unwrap();
+    }
+    stage.process = stage.site.start();
+    stage.vendor.answers(chat(false));
+    assert_eq!(stage.ask(ALICE, CHAT, "p/m"), 200);
+    eventually("it is counted", || stage.items("?groupBy=key")[0]["requests"] == 4);
+    stage.process.signal("TERM");
+    assert!(stage.process.child.wait().unwrap().success());
+    let (db, _, keys) = all(&stage);
+    assert!(keys.len() == 5 && keys.iter().all(|key| key.starts_with(&day)), "{keys:?}");
+    assert_eq!(db.open_tree("quarantine").unwrap().len(), 1, "and what was garbage is kept aside");
+}
+
+#[test]
 fn days_that_are_not_asked_for_are_not_shown() {
     let stage = Stage::new("days");
     six(&stage);

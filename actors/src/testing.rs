@@ -84,6 +84,7 @@ fn combo(name: &str, rule: &str, targets: &[&str]) -> Combo {
         steps: targets.iter().map(step).collect(),
         attempts: AttemptSettings::default(),
         slow_start_ms: 0,
+        validation: None,
     }
 }
 

@@ -107,6 +107,9 @@ fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
             waits: waits.unless(!config.combo_cooldown_wait_enabled),
         },
         slow_start_ms: config.slow_start_ms,
+        validation: Some(&config.response_validation)
+            .filter(|rules| !rules.is_empty())
+            .map(|rules| Arc::new(rules.clone())),
     }
 }
 

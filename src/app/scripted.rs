@@ -78,6 +78,7 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
                 failover_before_retry: true,
                 slow_start_ms: 0,
                 combo_cooldown_wait_enabled: true,
+                response_validation: Default::default(),
             },
             source: Source::Demo,
         });

@@ -7,6 +7,7 @@
 
 mod chat;
 mod messages;
+pub mod predicates;
 
 mod responses;
 #[cfg(test)]

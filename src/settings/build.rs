@@ -12,6 +12,7 @@ mod numbers;
 mod providers;
 mod sections;
 mod streams;
+mod validation;
 
 use std::collections::BTreeMap;
 use std::path::Path;

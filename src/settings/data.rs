@@ -116,6 +116,10 @@ fn millis(text: &str) -> Json {
 pub(super) fn check(data: Data, json: &Json) -> Result<Json, Vec<Fault>> {
     let mut faults = Vec::new();
     let checked = match data {
+        Data::Scalar if json.is_array() || json.is_object() || json.is_null() => {
+            return Err(vec![Fault::new("", "a text, a number, true or false")]);
+        }
+        Data::Scalar => return Ok(json.clone()),
         Data::Rules => providers(json, &mut faults, rules),
         Data::Defaults => providers(json, &mut faults, default),
         Data::Windows => providers(json, &mut faults, windows),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
 use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
+use policy::validation::Validation;
 
 use super::flow::RateLimitOverrides;
 use super::stream::Timeouts;
@@ -217,6 +218,8 @@ pub struct ComboConfig {
     pub slow_start_ms: u64,
     /// Whether it waits for a target that rests, if combos do at all.
     pub combo_cooldown_wait_enabled: bool,
+    /// What its answers must be like besides not being empty.
+    pub response_validation: Validation,
 }
 
 /// `[[keys]]`: what a client shows.

@@ -47,7 +47,12 @@ pub enum Data {
     Defaults,
     /// Percentages by provider and window.
     Windows,
+    /// A text, a number or a flag.
+    Scalar,
 }
+
+/// Texts that an answer may be searched for (routing 1.3).
+pub(super) const MOST_SUBSTRINGS: usize = 50;
 
 /// The shape of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +92,8 @@ pub enum Items {
     Scopes,
     /// Short texts, possibly none.
     Signals,
+    /// Up to 50 texts, possibly none.
+    Substrings,
 }
 
 impl Kind {
@@ -117,6 +124,7 @@ impl Kind {
             }
             Self::Data(Data::Defaults) => "{ cooldown_ms, scope, reason } by provider".to_owned(),
             Self::Data(Data::Windows) => "percentages by provider and window".to_owned(),
+            Self::Data(Data::Scalar) => "a text, a number, true or false".to_owned(),
         }
     }
 }
@@ -164,6 +172,9 @@ impl Items {
             Self::Ids => "a list of ids".to_owned(),
             Self::Scopes => "a list of texts without blanks".to_owned(),
             Self::Signals => "a list of texts of 1 to 200 characters".to_owned(),
+            Self::Substrings => {
+                format!("a list of at most {MOST_SUBSTRINGS} texts of 1 to 1000 characters")
+            }
         }
     }
 }

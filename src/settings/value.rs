@@ -13,7 +13,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::data;
 use super::finding::Problem;
 use super::headers;
-use super::kind::{Items, Kind, SIZE_UNITS, Shape, show_size};
+use super::kind::{Items, Kind, MOST_SUBSTRINGS, SIZE_UNITS, Shape, show_size};
 use super::secret::{Missing, Reference, fits_header};
 
 /// A value that fits its kind; it is shown in canonical units, without secrets.
@@ -267,12 +267,16 @@ pub(super) fn item_problem(items: Items, text: &str) -> Option<Problem> {
         Items::Signals => {
             (1..=200).contains(&text.trim().chars().count()) && !text.contains(char::is_control)
         }
+        Items::Substrings => (1..=1_000).contains(&text.chars().count()),
     };
     (!fits).then(|| Problem::new("holds a text that is not accepted", items.accepted()))
 }
 
 pub(super) fn whole_list(items: Items, texts: Vec<String>) -> Result<Value, Problem> {
-    if texts.is_empty() && !matches!(items, Items::Ids | Items::Scopes | Items::Signals) {
+    if items == Items::Substrings && texts.len() > MOST_SUBSTRINGS {
+        return Err(Problem::new(format!("holds {} texts", texts.len()), items.accepted()));
+    }
+    if texts.is_empty() && matches!(items, Items::Of(_) | Items::Patterns) {
         return Err(Problem::new("is an empty list", items.accepted()));
     }
     let repeated = texts.iter().enumerate().any(|(index, text)| texts[..index].contains(text));

@@ -14,3 +14,4 @@ mod shipped;
 mod stored;
 mod stream;
 mod support;
+mod validation;

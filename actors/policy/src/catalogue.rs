@@ -11,6 +11,7 @@ use crate::attempts::AttemptSettings;
 use crate::cooldown_wait::WaitSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::quota::Pools;
+use crate::validation::Validation;
 
 /// The wire format a client speaks or a provider understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -113,6 +114,8 @@ pub struct Combo {
     pub attempts: AttemptSettings,
     /// Decision 34: how long a connection that comes back is spared, ms; 0 = off.
     pub slow_start_ms: u64,
+    /// What its answers must be like; `None`: anything.
+    pub validation: Option<Arc<Validation>>,
 }
 
 /// Everything that can be asked for.

@@ -35,5 +35,6 @@ pub mod stream;
 pub mod time;
 pub mod token;
 pub mod usage;
+pub mod validation;
 pub mod verdict;
 pub mod window;

@@ -23,6 +23,7 @@ use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::Latency;
 use crate::strategy::{self, Candidate, Metrics};
 use crate::time::Millis;
+use crate::validation::Validation;
 
 use step::{Turn, add_step};
 
@@ -110,6 +111,8 @@ pub struct Plan {
     pub charged: Option<ConnectionId>,
     /// How it waits for a target that is merely full.
     pub patience: Patience,
+    /// What an answer must be like (routing 7.9); `None`: anything.
+    pub validation: Option<Arc<Validation>>,
 }
 
 /// Why there is no plan at all.
@@ -163,6 +166,7 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
 fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
     let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.steps.len());
     plan.timed = true;
+    plan.validation = combo.validation.clone();
     let candidate = |index: usize| candidate(combo, &combo.steps[index], world);
     let order = match strategy::find(combo.strategy) {
         Some(rule) => rule.rank(combo.steps.len(), &candidate, dice),
@@ -202,6 +206,7 @@ fn empty(
         shared: false,
         charged: None,
         patience: Patience::Queue,
+        validation: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use policy::ids::ConnectionId;
 
-use super::Context;
+use super::{Context, validation};
 use crate::settings::entities::{Combo, ComboConfig, ComboTarget, Source};
 use crate::settings::finding::quoted;
 use crate::settings::sheet::Sheet;
@@ -22,7 +22,7 @@ pub(super) fn read(context: &mut Context<'_>) -> Vec<Combo> {
             continue;
         };
         check_name(context, sheet, &name, &combos);
-        let config = config(sheet);
+        let config = config(context, sheet);
         combos.push(Combo { name, strategy, targets, config, source: Source::File });
     }
     combos
@@ -106,7 +106,7 @@ fn check_connection(context: &mut Context<'_>, sheet: &Sheet, provider: &str, id
     context.refuse(sheet, CONNECTION, &problem, &accepted);
 }
 
-fn config(sheet: &Sheet) -> ComboConfig {
+fn config(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
     ComboConfig {
         max_retries: sheet.count("combos[].config.max_retries"),
         retry_delay_ms: sheet.millis("combos[].config.retry_delay_ms"),
@@ -115,5 +115,6 @@ fn config(sheet: &Sheet) -> ComboConfig {
         failover_before_retry: sheet.flag("combos[].config.failover_before_retry"),
         slow_start_ms: sheet.millis("combos[].config.slow_start_ms"),
         combo_cooldown_wait_enabled: sheet.flag("combos[].config.combo_cooldown_wait_enabled"),
+        response_validation: validation::read(context, sheet),
     }
 }

@@ -3,7 +3,7 @@
 use policy::time::{DAY, HOUR, MINUTE};
 
 use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, REQUIRED, Row, STREAM_LIMIT, row};
-use crate::settings::kind::{Items, Kind, Shape};
+use crate::settings::kind::{Data, Items, Kind, Shape};
 
 const CLASSES: &[&str] = &["oauth", "apikey", "local"];
 const FORMATS: &[&str] = &["openai", "anthropic", "responses", "gemini"];
@@ -106,6 +106,12 @@ pub(super) const ROWS: &[Row] = &[
     row("combos[].config.failover_before_retry", FLAG, "true", "", "other targets come before a retry"),
     row("combos[].config.slow_start_ms", Kind::Millis(0, HOUR), "0", "ms", "how long a recovered connection is spared; 0 = off"),
     row("combos[].config.combo_cooldown_wait_enabled", FLAG, "true", "", "false: never waits for a target that rests; true cannot turn on what resilience.combo_cooldown_wait forbids"),
+    row("combos[].config.response_validation.forbidden_substrings", Kind::List(Items::Substrings), "", "", "an answer with one of these texts in it counts as failed"),
+    row("combos[].config.response_validation.required_substrings", Kind::List(Items::Substrings), "", "", "so does one without each of these"),
+    row("combos[].config.response_validation.min_content_length", Kind::Whole(0, 1_000_000), "0", "characters", "so does one whose text is shorter"),
+    row("combos[].config.response_validation.json_path_predicates[].path", Kind::Text(Shape::Plain), REQUIRED, "", "a place in the answer's JSON, such as $.choices[0].message.content; so does one where the predicate does not hold; at most 20, streams are not looked at"),
+    row("combos[].config.response_validation.json_path_predicates[].op", Kind::Choice(&["exists", "nonEmpty", "equals", "notEquals"]), REQUIRED, "", "exists | nonEmpty | equals | notEquals: what must be there"),
+    row("combos[].config.response_validation.json_path_predicates[].value", Kind::Data(Data::Scalar), "", "", "the value of equals and notEquals"),
     // [[keys]]
     row("keys[].name", Kind::Text(Shape::Plain), REQUIRED, "", "its name in logs and lists"),
     row("keys[].key", Kind::Secret, REQUIRED, "", "env:NAME, file:PATH or the key"),

@@ -41,6 +41,7 @@ fn plan(combo: bool, targets: &[&str]) -> Plan {
         shared: false,
         charged: None,
         patience: crate::gate::Patience::Queue,
+        validation: None,
     }
 }
 

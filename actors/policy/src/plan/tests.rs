@@ -12,6 +12,7 @@ use crate::dice::Scripted;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::Latency;
 use crate::strategy::Metrics;
+use crate::validation::Validation;
 use crate::window::WindowView;
 
 const NOW: u64 = 1_768_478_400_000;
@@ -69,6 +70,7 @@ fn combo(name: &str, strategy: &'static str, targets: &[(&str, &str, Option<&str
         steps: steps.collect(),
         attempts: AttemptSettings::default(),
         slow_start_ms: 0,
+        validation: None,
     }
 }
 
@@ -364,4 +366,18 @@ fn fc_051_every_step_has_a_place_in_the_plan() {
     assert_eq!(shares(10, 3), [3; 10]);
     assert_eq!(shares(30, 2), [1; 30]);
     assert_eq!(shares(32, 2), [[1; 30].as_slice(), &[0; 2]].concat());
+}
+
+/// Routing 7.9: it goes with the plan of its combo, and with no other.
+#[test]
+fn what_a_combo_expects_of_an_answer_goes_with_its_plan() {
+    let rules = Arc::new(Validation { min_length: 3, ..Validation::default() });
+    let mut catalogue = catalogue();
+    catalogue.combos.get_mut("pin").unwrap().validation = Some(rules.clone());
+    let of = |model| {
+        let ask = Ask { model, dialect: Dialect::Openai, allowed: None };
+        let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };
+        plan(&ask, world, &mut Scripted::default()).unwrap().validation
+    };
+    assert_eq!([of("pin"), of("abc"), of("a/m")], [Some(rules), None, None]);
 }

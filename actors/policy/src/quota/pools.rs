@@ -75,6 +75,7 @@ impl Pools {
             steps,
             attempts: AttemptSettings::default(),
             slow_start_ms: 0,
+            validation: None,
         })
     }
 

@@ -72,6 +72,7 @@ fn catalogue(accounts: usize) -> Catalogue {
         steps,
         attempts: AttemptSettings::default(),
         slow_start_ms: 100_000,
+        validation: None,
     };
     let combos = [
         combo("free", "priority", vec![step("m", None)]),

@@ -36,8 +36,15 @@ pub fn look(dialect: Dialect, frame: &Frame<'_>) -> Sight {
         [b'{', inner @ .., b'}'] if inner.trim_ascii().is_empty() => Sight::default(),
         b"[DONE]" => done(dialect),
         [b'{', ..] => object(dialect, frame.name(), data).unwrap_or(Sight::of(Kind::Opaque)),
+        _ if KEEP_ALIVE.contains(&frame.name()) => keep_alive(dialect, frame.name()),
         _ => Sight::of(Kind::Opaque),
     }
+}
+
+/// Anthropic's clients know its ping; of any other one no client of the dialect has heard.
+fn keep_alive(dialect: Dialect, word: &[u8]) -> Sight {
+    let own = dialect == Dialect::Anthropic && word == b"ping";
+    Sight::of(if own { Kind::Idle } else { Kind::KeepAlive })
 }
 
 /// The end of a chat. No other dialect has the word: there it closes nothing, and must not reach
@@ -128,8 +135,7 @@ impl<'a> Seen<'a> {
         } else if self.failed {
             sight.end = Some(Ending::Failed);
         } else if !self.known && KEEP_ALIVE.contains(&self.word) {
-            let own = dialect == Dialect::Anthropic && self.word == b"ping";
-            return Sight::of(if own { Kind::Idle } else { Kind::KeepAlive });
+            return keep_alive(dialect, self.word);
         } else {
             match sight.kind {
                 _ if !self.known => sight.kind = Kind::Opaque,

@@ -80,6 +80,9 @@ fn what_cannot_be_read_was_meant_for_somebody() {
             "{\"a\"",
             "{\"a\":1}",
             "{\"a\":1}}",
+            "{\"choices\":[],\"candidates\":[],\"type\":\"message_stop\"}}",
+            "{\"choices\":[],\"candidates\":[],\"type\":\"message_stop\"} {}",
+            "{\"type\":\"response.completed\"} x",
             "{\"a\":}",
             "[1]",
             "7",
@@ -101,6 +104,7 @@ fn a_typed_keep_alive_is_told_from_an_answer() {
                 format!("data: {{\"type\":\"{word}\"}}"),
                 format!("data: {{\"type\":\"{word}\",\"sequence_number\":3}}"),
                 format!("event: {word}\ndata: {{\"at\":1}}"),
+                format!("event: {word}\ndata: 12:00:00"),
             ];
             for row in rows {
                 assert_eq!(words(sight(dialect, &row)), "KeepAlive", "{dialect:?} {row}");

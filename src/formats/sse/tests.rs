@@ -133,6 +133,20 @@ fn fc_026_an_event_is_told_with_its_last_byte_and_no_later() {
 }
 
 #[test]
+fn fc_026_the_end_of_a_line_is_one_however_it_is_written() {
+    for text in ["data: 1\r\n\r\n: c\r\n\r\ndata: 2\r\n\r\n", "data: 12\n\r\n: cc\n\r\ndata: 34\n\r\n"] {
+        let mut scanner = Scanner::new(CAP);
+        scanner.feed(Bytes::from_static(text.as_bytes()));
+        assert!(scanner.next_block());
+        let mut spans = Vec::new();
+        while let Some(frame) = scanner.next_frame() {
+            spans.push(frame.unwrap().span);
+        }
+        assert_eq!(spans, [0..11, 11..18, 18..29], "no frame for the LF of a CRLF: {text:?}");
+    }
+}
+
+#[test]
 fn fc_026_a_mark_is_one_only_at_the_beginning() {
     assert_eq!(
         data(&cut_everywhere("\u{feff}data: 1\n\n\u{feff}data: 2\n\ndata: 3\n\n".as_bytes())),

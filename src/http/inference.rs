@@ -85,17 +85,7 @@ async fn answer(
     };
     let body = match read(payload, request.headers(), settings.max_body).await {
         Ok(body) => body,
-        Err(Unread::TooLarge) => {
-            let message =
-                format!("the body is larger than the {} bytes that are accepted", settings.max_body);
-            return refuse(Problem::new(Code::RequestTooLarge, message));
-        }
-        Err(Unread::Stalled) => {
-            return refuse(Problem::new(Code::InvalidRequest, "the body stopped arriving").status(408));
-        }
-        Err(Unread::Broken) => {
-            return refuse(Problem::new(Code::InvalidRequest, "the body ended before it was complete"));
-        }
+        Err(unread) => return refuse(of_unread(&unread, settings.max_body)),
     };
     let peeked = match peek(&body) {
         Ok(peeked) => peeked,
@@ -130,6 +120,7 @@ async fn answer(
 }
 
 /// What became of a request until its head had to go out.
+#[expect(clippy::large_enum_variant, reason = "it lives on one stack, for a moment")]
 enum InTime {
     Served(Served, Inquiry),
     /// The grace of a shutdown is over.
@@ -157,6 +148,17 @@ async fn serve_in_time(http: &Http, inquiry: Inquiry, settings: &HttpSettings) -
         (served, inquiry) = &mut serving => InTime::Served(served, inquiry),
         () = cutoff => InTime::CutOff,
         () = tokio::time::sleep(settings.early_commit) => InTime::Late(serving),
+    }
+}
+
+fn of_unread(unread: &Unread, most: usize) -> Problem {
+    match unread {
+        Unread::TooLarge => {
+            let message = format!("the body is larger than the {most} bytes that are accepted");
+            Problem::new(Code::RequestTooLarge, message)
+        }
+        Unread::Stalled => Problem::new(Code::InvalidRequest, "the body stopped arriving").status(408),
+        Unread::Broken => Problem::new(Code::InvalidRequest, "the body ended before it was complete"),
     }
 }
 

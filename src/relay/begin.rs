@@ -20,6 +20,7 @@ use super::dial::{Head, Opened, Opening};
 use super::fault::Fault;
 use super::held::Held;
 use super::source::{Close, Read, Source};
+use crate::formats::quality::predicates::opening_text;
 
 /// What became of an opening that was held.
 enum Beginning {
@@ -43,7 +44,14 @@ impl Run<'_> {
             Fault::of_stream(close, self.inquiry.route.dialect(), head.key.secret(), clock.now())
         };
         let enabled = self.worker.tower.streaming.load().recovery.enabled;
-        let (first, source) = match meaningful(source).await {
+        let begun = meaningful(source).await;
+        if let Ok(Committed::Stream(first, _) | Committed::Whole(first)) = &begun
+            && let Some(rules) = self.plan.validation.as_deref()
+            && let Some(breach) = rules.forbids(&opening_text(self.inquiry.route.dialect(), first))
+        {
+            return Err(Fault::breaks(breach));
+        }
+        let (first, source) = match begun {
             Ok(Committed::Stream(first, source)) if enabled => (first, source),
             Ok(committed) => return Ok((head, committed)),
             Err(close) => return Err(told(close, &head)),

@@ -8,11 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use policy::catalogue::Dialect;
+use policy::validation::{Breach, Validation};
 use policy::verdict::{End, Transport};
 
 use super::held::Held;
 use super::source::Source;
 use crate::formats::body::is_complete_json;
+use crate::formats::quality::predicates::breach;
 use crate::formats::quality::{Quality, judge};
 use crate::upstream::AnswerBody;
 
@@ -35,6 +37,8 @@ pub(super) enum Unfit {
     Ended(End),
     /// It says itself that the upstream failed.
     Failed(Bytes),
+    /// It is not what the combo expects.
+    Breaks(Breach),
 }
 
 impl From<End> for Unfit {
@@ -44,32 +48,39 @@ impl From<End> for Unfit {
 }
 
 /// Reads an answer that is not streamed until it may be given to the client. `silence`: how long
-/// the upstream may say nothing meanwhile; `answers`: its dialect, if the model's words are in it.
+/// the upstream may say nothing meanwhile; `answers`: its dialect, if the model's words are in it;
+/// `expected`: what the combo wants of them.
 pub(super) async fn whole(
     mut body: AnswerBody,
     silence: Duration,
     answers: Option<Dialect>,
+    expected: Option<&Validation>,
 ) -> Result<Committed, Unfit> {
     let Some(first) = next(&mut body, silence).await? else { return Err(End::Empty.into()) };
     let mut read = Held::One(first);
     while read.len() < WHOLE {
         match next(&mut body, silence).await? {
             Some(part) => read.push(part),
-            None => return fit(read.join(), answers),
+            None => return fit(read.join(), answers, expected),
         }
     }
     Ok(Committed::Body(read.join(), body))
 }
 
 /// Quality validation (flow 6.11.53, FC-028): one walk over the answer.
-fn fit(whole: Bytes, answers: Option<Dialect>) -> Result<Committed, Unfit> {
+fn fit(whole: Bytes, answers: Option<Dialect>, expected: Option<&Validation>) -> Result<Committed, Unfit> {
     let quality = match answers {
         Some(dialect) => judge(dialect, &whole),
         None if is_complete_json(&whole) => Quality::Good,
         None => Quality::Cut,
     };
     match quality {
-        Quality::Good => Ok(Committed::Whole(whole)),
+        Quality::Good => {
+            match expected.zip(answers).and_then(|(rules, dialect)| breach(dialect, &whole, rules)) {
+                Some(breach) => Err(Unfit::Breaks(breach)),
+                None => Ok(Committed::Whole(whole)),
+            }
+        }
         Quality::Empty => Err(Unfit::Ended(End::Empty)),
         Quality::Error => Err(Unfit::Failed(whole)),
         Quality::Cut => Err(Unfit::Ended(End::Transport(Transport::Truncated))),

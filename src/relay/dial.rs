@@ -105,9 +105,11 @@ impl Run<'_> {
             Opened::Stream(head, source) => self.begin(head, source, &opening, permit).await,
             Opened::Other(head, body) => {
                 let dialect = self.inquiry.route.dialect();
-                match whole(body, limit, self.inquiry.route.answers()).await {
+                let expected = self.plan.validation.as_deref();
+                match whole(body, limit, self.inquiry.route.answers(), expected).await {
                     Ok(committed) => Ok((head, committed)),
                     Err(Unfit::Ended(end)) => Err(Fault::of(end)),
+                    Err(Unfit::Breaks(breach)) => Err(Fault::breaks(breach)),
                     Err(Unfit::Failed(said)) => {
                         let status = sight::failure(&said).status;
                         let now = self.worker.tower.owners.clock.now();

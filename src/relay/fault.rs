@@ -10,6 +10,7 @@ use policy::change::Refusal;
 use policy::hint;
 use policy::stream::Limit;
 use policy::time::Millis;
+use policy::validation::Breach;
 use policy::verdict::{End, Signal, Transport};
 
 use super::source::Close;
@@ -43,6 +44,8 @@ pub(super) struct Fault {
 pub enum Lack {
     /// It was empty.
     Content,
+    /// It was not what the combo expects.
+    Expected,
     /// Too little of it came.
     Speed,
     /// It did not come in time.
@@ -61,6 +64,12 @@ impl Fault {
     pub(super) fn of(end: End) -> Self {
         let lack = (end == End::Empty).then_some(Lack::Content);
         Self { signal: Signal::new(end, None), answer: None, lack, refusal: None }
+    }
+
+    /// A good answer that is not what the combo expects (routing 7.9).
+    pub(super) fn breaks(breach: Breach) -> Self {
+        tracing::debug!(%breach, "an answer is not what its combo expects");
+        Self { lack: Some(Lack::Expected), ..Self::of(End::Empty) }
     }
 
     /// One of our own limits was reached before anything meaningful came.

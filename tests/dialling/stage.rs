@@ -27,6 +27,8 @@ pub fn endpoint(base: &str, connect_timeout: Duration) -> Endpoint {
         proxy: None,
         connect_timeout,
         first_byte_timeout: Duration::from_secs(5),
+        timeouts: Default::default(),
+        model_timeouts: Default::default(),
         execution: None,
     }
 }

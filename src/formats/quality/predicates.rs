@@ -45,6 +45,20 @@ pub fn text(dialect: Dialect, json: &Value) -> String {
     said
 }
 
+/// The assistant's text in the opening part of a stream: whole events.
+pub fn opening_text(dialect: Dialect, events: &[u8]) -> String {
+    let lines = events.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let data = lines.filter_map(|line| line.strip_prefix(b"data:"));
+    let events = data.filter_map(|data| serde_json::from_slice::<Value>(data).ok());
+    let path = match dialect {
+        Dialect::Openai => "/choices/0/delta/content",
+        Dialect::Anthropic => "/delta/text",
+        Dialect::Responses => "/delta",
+        Dialect::Gemini => "/candidates/0/content/parts/0/text",
+    };
+    events.filter_map(|event| event.pointer(path)?.as_str().map(str::to_owned)).collect()
+}
+
 fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
 }

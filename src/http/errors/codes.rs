@@ -60,6 +60,7 @@ codes! {
     UpstreamCreditsExhausted = "upstream_credits_exhausted", 502, "the upstream wants our account paid";
     UpstreamError = "upstream_error", 502, "the upstream's error was not JSON; `error.upstream_details` has its text";
     EmptyResponse = "empty_response", 502, "the upstream's answer was well-formed and held no output";
+    ResponseRejected = "response_validation_failed", 502, "the upstream's answer is not what the combo's `response_validation` expects";
     StreamContentStall = "STREAM_CONTENT_STALL", 502, "a stream sent no output and no reasoning for too long (`stream.content_stall_timeout`)";
     StreamThroughputTooLow = "STREAM_THROUGHPUT_TOO_LOW", 502, "a stream sent too little output for too long (`streamRecovery.throughputWatchdog`)";
     UpstreamTruncated = "upstream_truncated", 502, "the upstream's answer was cut; told inside the stream";
@@ -82,6 +83,7 @@ impl Code {
     pub(super) fn of_lack(lack: Lack) -> Self {
         match lack {
             Lack::Content => Self::EmptyResponse,
+            Lack::Expected => Self::ResponseRejected,
             Lack::Speed => Self::StreamThroughputTooLow,
             Lack::Time(Limit::FirstContent) => Self::StreamReadinessTimeout,
             Lack::Time(Limit::ContentStall) => Self::StreamContentStall,

@@ -7,5 +7,6 @@ pub mod quality;
 pub mod redact;
 pub mod sight;
 pub mod sse;
+pub mod thread;
 pub mod usage;
 mod walk;

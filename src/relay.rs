@@ -16,6 +16,7 @@ mod judging;
 mod last;
 mod meter;
 mod queue;
+mod resume;
 mod send;
 mod sets;
 mod share;

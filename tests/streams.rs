@@ -13,6 +13,8 @@ mod ends;
 mod hold;
 #[path = "streams/recovery.rs"]
 mod recovery;
+#[path = "streams/resume.rs"]
+mod resume;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 mod support;
 
@@ -117,7 +119,11 @@ fn events(events: &[&str]) -> Answer {
 
 /// The same; nothing says that the body is over.
 fn open_events(events: &[&str]) -> Answer {
-    events.iter().fold(Answer::stream(), |answer, event| answer.chunk(event))
+    // an empty chunk is the last one
+    events
+        .iter()
+        .filter(|event| !event.is_empty())
+        .fold(Answer::stream(), |answer, event| answer.chunk(event))
 }
 
 /// `a`, then `b`, whose answers are complete.

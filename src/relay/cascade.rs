@@ -1,5 +1,6 @@
 //! The attempt loop, obeyed: acquire, dial, commit, settle, and on to what `policy` says.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use actors::permit::Permit;
@@ -27,7 +28,7 @@ const UNAVAILABLE: Refusal = Refusal { why: Exclusion::Unavailable, retry_at: No
 
 /// One request on its way through the targets of a plan.
 pub(super) struct Run<'a> {
-    pub(super) worker: &'a Worker,
+    pub(super) worker: &'a Rc<Worker>,
     pub(super) inquiry: &'a Inquiry,
     pub(super) plan: Plan,
     /// Counts on the first target until an owner has answered.
@@ -42,7 +43,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(worker: &'a Worker, inquiry: &'a Inquiry, picked: Picked, bill: Bill<'a>) -> Self {
+    pub(super) fn new(worker: &'a Rc<Worker>, inquiry: &'a Inquiry, picked: Picked, bill: Bill<'a>) -> Self {
         let Picked { mut plan, lease } = picked;
         let story = Story {
             strategy: plan.strategy,
@@ -222,21 +223,30 @@ impl<'a> Run<'a> {
     }
 
     fn reply(&self, head: Head, committed: Committed, permit: Permit, target: &Planned) -> Reply {
-        let Head { status, headers, key } = head;
-        let mut meter = self.meter(Chosen::of(target), status);
+        let mut meter = self.meter(Chosen::of(target), head.status);
         let (first, rest) = match committed {
             Committed::Whole(whole) => {
                 meter.see(&whole);
                 meter.complete();
                 let body = ReplyBody::Whole(whole);
+                let Head { status, headers, .. } = head;
                 return Reply { status, headers, from: Chosen::of(target), body, retry_after_ms: None };
             }
             Committed::Body(first, body) => (first, Rest::Body(body)),
-            Committed::Stream(first, source) => (first, Rest::Stream(source, self.inquiry.route.dialect())),
+            Committed::Stream(first, source) => (first, Rest::Stream(source)),
         };
         meter.see(&first);
-        let (tower, direct) = (self.worker.tower.clone(), !self.story.combo);
-        let way = Way { tower, key, direct, meter: Some(meter) };
+        let framed = matches!(rest, Rest::Stream(_));
+        let resume = if framed { self.resume(&head, &target.model, &first) } else { None };
+        let Head { status, headers, key } = head;
+        let way = Way {
+            tower: self.worker.tower.clone(),
+            key,
+            frames: framed.then(|| self.inquiry.route.dialect()),
+            direct: !self.story.combo,
+            meter: Some(meter),
+            resume,
+        };
         let body = ReplyBody::Flowing(Box::new(Relayed::new(first, rest, permit, way)));
         Reply { status, headers, from: Chosen::of(target), body, retry_after_ms: None }
     }

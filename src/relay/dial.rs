@@ -60,6 +60,11 @@ pub(super) struct Key {
 }
 
 impl Key {
+    /// Where it was sent.
+    pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
+        &self.endpoint
+    }
+
     /// The credential that must not be shown.
     pub(super) fn secret(&self) -> Option<&Secret> {
         self.pass.as_ref().map(|pass| &pass.secret).or(self.endpoint.credential.as_ref())
@@ -161,7 +166,7 @@ impl Run<'_> {
 
     /// The limits of a stream. `left`: what is left of the limit to the head, which goes on to the
     /// first content if it is the combo's or a probe's.
-    fn bounds(&self, timeouts: &StreamTimeouts, left: Option<Duration>) -> Bounds {
+    pub(super) fn bounds(&self, timeouts: &StreamTimeouts, left: Option<Duration>) -> Bounds {
         let ms = |limit: Duration| limit.as_millis() as Millis;
         let limits = StreamLimits {
             first_content_ms: left.map_or(ms(timeouts.first_content), |left| ms(left).max(1)),
@@ -206,7 +211,7 @@ impl Run<'_> {
     }
 
     /// How long the head of a stream may take: what is left of the attempt and of the whole, too.
-    fn stream_limit(&self, timeouts: &StreamTimeouts) -> Duration {
+    pub(super) fn stream_limit(&self, timeouts: &StreamTimeouts) -> Duration {
         let own = STREAM_LIMIT.min(timeouts.first_byte);
         let own = own.min(self.total_left(timeouts));
         match timeouts.attempt.is_zero() {
@@ -225,7 +230,7 @@ impl Run<'_> {
     }
 }
 
-fn is_event_stream(headers: &HeaderMap) -> bool {
+pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get("content-type").and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }

@@ -6,6 +6,7 @@
 //! reaches an account after its rest is a lone trial (decision 3a), so of all that wake the
 //! others find another target or come behind it.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use actors::mailbox::Unanswered;
@@ -23,7 +24,7 @@ use super::{Inquiry, Outcome, Reply, Served, Story, Trouble, Worker};
 const SPREAD_MS: Millis = 250;
 
 /// Serves one request to its commit.
-pub async fn serve(worker: &Worker, inquiry: &Inquiry) -> Served {
+pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
     let bill = Bill::new(worker, inquiry);
     match pick(worker, inquiry).await {
         Ok(picked) => {

@@ -14,6 +14,7 @@ use actors::clock::Clock;
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, StreamExt};
 use policy::catalogue::Dialect;
+use policy::stream::continuation::Tally;
 use policy::stream::{Fate, Limit, Pace, PaceSettings, Progress, Speed, StreamLimits, Watch};
 use policy::time::Millis;
 use tokio::time::{Instant, Sleep};
@@ -91,6 +92,8 @@ pub(super) struct Source {
     second: Option<Bytes>,
     /// Anybody wants to know the pace.
     weighs: bool,
+    /// What it has said in all.
+    tally: Tally,
     /// Bytes of the model's text that nobody has asked for yet.
     wrote: usize,
     clock: Clock,
@@ -124,6 +127,7 @@ impl Source {
             unjudged: false,
             second: None,
             weighs: bounds.pace.enabled,
+            tally: Tally::default(),
             wrote: 0,
             clock,
             timer: None,
@@ -149,6 +153,11 @@ impl Source {
     /// From now on the client is given what comes: silence is bridged by comments.
     pub(super) fn flow(&mut self) {
         self.given_at = Some(self.clock.now());
+    }
+
+    /// What it has said in all.
+    pub(super) fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// Bytes of text that the model has written since this was asked last.
@@ -242,6 +251,7 @@ impl Source {
             let seen = sight::look(self.dialect, &frame);
             self.watch.saw(&seen, now);
             self.pace.saw(&seen, now);
+            self.tally.saw(&seen);
             self.wrote += seen.text;
             let fate = self.progress.saw(&seen);
             let span = frame.span.clone();

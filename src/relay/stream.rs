@@ -23,10 +23,13 @@ use super::Tower;
 use super::dial::Key;
 use super::judging::Known;
 use super::meter::Meter;
+use super::resume::{Added, Resume};
 use super::source::{Close, Read, Source};
 use crate::formats::error::{ErrorFacts, frame};
 use crate::formats::redact;
 use crate::upstream::AnswerBody;
+
+const CUT: &str = "the upstream's answer was cut before it was complete";
 
 /// The answer ended before it was complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Cut;
 
 enum Stage {
     Flowing,
+    /// Another request was asked for the rest (flow 6.6).
+    Resuming,
     /// The error frame is out; the next poll lets it be flushed.
     Told,
     /// The next poll ends the answer abnormally.
@@ -46,7 +51,7 @@ pub(super) enum Rest {
     /// Bytes of no known shape.
     Body(AnswerBody),
     /// Events.
-    Stream(Box<Source>, Dialect),
+    Stream(Box<Source>),
     /// Nothing: the upstream's connection is closed or in other hands.
     Gone,
 }
@@ -57,6 +62,10 @@ pub(super) struct Way {
     pub(super) tower: Arc<Tower>,
     /// What it was asked with.
     pub(super) key: Key,
+    /// The dialect of an event stream, `None` for other bodies.
+    pub(super) frames: Option<Dialect>,
+    /// Goes on with it, where it breaks and that is wanted.
+    pub(super) resume: Option<Box<Resume>>,
     /// No combo was asked for.
     pub(super) direct: bool,
     /// Counts what passes; it has seen the first part.
@@ -79,7 +88,7 @@ impl Relayed {
     pub(super) fn new(first: Bytes, rest: Rest, permit: Permit, way: Way) -> Self {
         let length = match &rest {
             Rest::Body(body) => body.expected(),
-            Rest::Stream(..) | Rest::Gone => None,
+            Rest::Stream(_) | Rest::Gone => None,
         };
         let cutoff = Box::pin(way.tower.cutoff.clone().notified_owned());
         let permit = Some(permit);
@@ -104,7 +113,7 @@ impl Relayed {
                 Poll::Ready(Some(Err(_))) => Poll::Ready(Read::End(Close::Truncated)),
                 Poll::Ready(None) => Poll::Ready(Read::End(Close::Complete)),
             },
-            Rest::Stream(source, _) => source.poll_read(cx),
+            Rest::Stream(source) => source.poll_read(cx),
             Rest::Gone => Poll::Ready(Read::End(Close::Complete)),
         };
         match read {
@@ -115,18 +124,24 @@ impl Relayed {
             Poll::Ready(Read::Bytes(bytes)) => {
                 if let Some(meter) = &mut self.way.meter {
                     meter.see(&bytes);
-                    if let Rest::Stream(source, _) = &mut self.rest {
+                    if let Rest::Stream(source) = &mut self.rest {
                         meter.wrote(source.wrote());
                     }
                 }
+                if let Some(resume) = &mut self.way.resume {
+                    resume.gave(&bytes);
+                }
                 Poll::Ready(Some(Ok(bytes)))
             }
-            Poll::Ready(Read::End(close)) => self.ends(close),
+            Poll::Ready(Read::End(close)) => self.ends(close, cx),
         }
     }
 
     /// The answer is over: counted once, given back once, told as what it was.
-    fn ends(&mut self, close: Close) -> Poll<Option<Result<Bytes, Cut>>> {
+    fn ends(&mut self, close: Close, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
+        if self.resumes(&close) {
+            return self.poll_resume(cx);
+        }
         match close {
             Close::Complete => self.complete(),
             Close::Failed { frame, error, .. } => {
@@ -148,7 +163,7 @@ impl Relayed {
             }
             Close::Truncated => {
                 self.settle(&Signal::new(End::CutAfterCommit, None));
-                self.tell(502, "upstream_truncated", "the upstream's answer was cut before it was complete")
+                self.tell(502, "upstream_truncated", CUT)
             }
             Close::TooSlow => {
                 self.settle(&Signal::new(End::StallAfterCommit, None));
@@ -170,8 +185,54 @@ impl Relayed {
         }
     }
 
+    /// Whether the rest is asked for instead. The break is the target's failure all the same.
+    fn resumes(&mut self, close: &Close) -> bool {
+        let end = match close {
+            Close::Truncated => End::CutAfterCommit,
+            Close::TooSlow | Close::Limit(Limit::ContentStall | Limit::Idle) => End::StallAfterCommit,
+            Close::Empty { .. } => End::Empty,
+            _ => return false,
+        };
+        let (Some(resume), Rest::Stream(source)) = (&mut self.way.resume, &self.rest) else { return false };
+        if !resume.begins(source.tally()) {
+            return false;
+        }
+        self.rest = Rest::Gone;
+        self.stage = Stage::Resuming;
+        self.report(&Signal::new(end, None));
+        true
+    }
+
+    fn poll_resume(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
+        let Some(resume) = &mut self.way.resume else { return self.ends(Close::Truncated, cx) };
+        match resume.poll_more(cx) {
+            Poll::Pending => match self.cutoff.as_mut().poll(cx) {
+                Poll::Ready(()) => self.shut_down(),
+                Poll::Pending => Poll::Pending,
+            },
+            Poll::Ready(Added::End(bytes)) => {
+                // Whether it is complete is known by now; what is left is to say so.
+                let _ = self.complete();
+                Poll::Ready(Some(Ok(bytes)))
+            }
+            Poll::Ready(Added::Part(bytes)) if bytes.is_empty() => self.poll_resume(cx),
+            Poll::Ready(Added::Part(bytes)) => Poll::Ready(Some(Ok(bytes))),
+            Poll::Ready(Added::Cut(bytes)) => {
+                self.way.resume = None;
+                self.permit = None;
+                let told = self.tell(502, "upstream_truncated", CUT);
+                match (told, bytes.is_empty()) {
+                    (Poll::Ready(Some(Ok(frame))), false) => {
+                        Poll::Ready(Some(Ok([bytes, frame].concat().into())))
+                    }
+                    (told, _) => told,
+                }
+            }
+        }
+    }
+
     fn complete(&mut self) -> Poll<Option<Result<Bytes, Cut>>> {
-        if let Rest::Stream(source, _) = std::mem::replace(&mut self.rest, Rest::Gone) {
+        if let Rest::Stream(source) = std::mem::replace(&mut self.rest, Rest::Gone) {
             source.park();
         }
         self.stage = Stage::Over;
@@ -190,7 +251,12 @@ impl Relayed {
 
     /// A second, separate failure of the target.
     fn settle(&mut self, signal: &Signal) {
-        let Some(mut permit) = self.permit.take() else { return };
+        self.report(signal);
+        self.permit = None;
+    }
+
+    fn report(&mut self, signal: &Signal) {
+        let Some(permit) = &mut self.permit else { return };
         let tower = &self.way.tower;
         let known = Known { gates: &tower.gates, token_expires_at: None, request: b"" };
         let now = tower.owners.clock.now();
@@ -200,10 +266,7 @@ impl Relayed {
 
     fn tell(&mut self, status: u16, code: &'static str, message: &str) -> Poll<Option<Result<Bytes, Cut>>> {
         let facts = ErrorFacts { status, code, message: message.into(), ..ErrorFacts::default() };
-        let told = match &self.rest {
-            Rest::Stream(_, dialect) => Some(Bytes::from(frame(*dialect, &facts))),
-            Rest::Body(_) | Rest::Gone => None,
-        };
+        let told = self.way.frames.map(|dialect| Bytes::from(frame(dialect, &facts)));
         self.last(told)
     }
 
@@ -245,6 +308,7 @@ impl Stream for Relayed {
         }
         match body.stage {
             Stage::Flowing => body.poll_flow(cx),
+            Stage::Resuming => body.poll_resume(cx),
             Stage::Told => {
                 // An error right behind a frame would discard the frame: give it one turn to be flushed.
                 body.stage = Stage::Flushed;

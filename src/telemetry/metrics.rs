@@ -117,6 +117,7 @@ pub struct Metrics {
     store_failing: Gauge,
     early_commits: Counter<u64, AtomicU64>,
     reopens: Counter<u64, AtomicU64>,
+    continuations: Counter<u64, AtomicU64>,
 }
 
 /// What is set of every gate.
@@ -182,6 +183,7 @@ impl Metrics {
             store_failing: Gauge::default(),
             early_commits: Counter::default(),
             reopens: Counter::default(),
+            continuations: Counter::default(),
         };
         metrics.register();
         Arc::new(metrics)
@@ -217,6 +219,8 @@ impl Metrics {
         registry.register("early_commits", early, self.early_commits.clone());
         let reopens = "Streams that broke in their opening and were opened again";
         registry.register("stream_reopens", reopens, self.reopens.clone());
+        let continued = "Requests that asked for the rest of a stream that was cut";
+        registry.register("stream_continuations", continued, self.continuations.clone());
         registry.register("store_bytes", "Size of the store on disk", self.store_bytes.clone());
         registry.register("store_failing", "1 while the store cannot write", self.store_failing.clone());
     }
@@ -234,6 +238,11 @@ impl Metrics {
     /// A stream broke in its opening and is opened again (flow 6.5).
     pub fn reopened(&self) {
         self.reopens.inc();
+    }
+
+    /// The rest of a stream that was cut is asked for (flow 6.6).
+    pub fn continued(&self) {
+        self.continuations.inc();
     }
 
     /// One request of a client ended with this status.

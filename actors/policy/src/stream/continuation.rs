@@ -114,6 +114,11 @@ impl Continuation {
         self.sent.saw(sight);
     }
 
+    /// All of the answer that has gone to the client.
+    pub fn has_sent(&mut self, sent: Tally) {
+        self.sent = sent;
+    }
+
     /// Whether the answer may be gone on with (flow 6.6.27, 28).
     pub fn may_go_on(&self) -> bool {
         let sent = &self.sent;

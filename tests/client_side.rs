@@ -3,6 +3,8 @@
 //! `refusals` holds what is refused and in which words, `secrets` what never crosses
 //! to the other side.
 
+#[path = "client_side/framing.rs"]
+mod framing;
 #[path = "client_side/refusals.rs"]
 mod refusals;
 #[path = "client_side/secrets.rs"]

@@ -2,10 +2,14 @@
 
 #[path = "dialling/encoded.rs"]
 mod encoded;
+#[path = "dialling/ipv6.rs"]
+mod ipv6;
 #[path = "dialling/leaks.rs"]
 mod leaks;
 #[path = "dialling/proxy.rs"]
 mod proxy;
+#[path = "dialling/scope.rs"]
+mod scope;
 #[path = "dialling/stage.rs"]
 mod stage;
 #[path = "dialling/stale.rs"]

@@ -76,7 +76,11 @@ impl Drop for Life {
 impl Upstream {
     /// Listens and answers 200 until told otherwise.
     pub fn start(name: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::listening(TcpListener::bind("127.0.0.1:0").unwrap(), name)
+    }
+
+    /// The same elsewhere.
+    pub fn listening(listener: TcpListener, name: &str) -> Self {
         listener.set_nonblocking(true).unwrap();
         let upstream = Self::at(listener.local_addr().unwrap(), None);
         upstream.answers(Answer::good(name));

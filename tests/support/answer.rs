@@ -183,7 +183,9 @@ impl Answer {
 }
 
 fn good_body(who: &str) -> String {
-    format!(r#"{{"id":"r1","choices":[{{"index":0,"delta":{{"content":"{who}"}}}}],"served_by":"{who}"}}"#)
+    format!(
+        r#"{{"id":"r1","choices":[{{"index":0,"message":{{"role":"assistant","content":"{who}"}},"delta":{{"content":"{who}"}}}}],"served_by":"{who}"}}"#
+    )
 }
 
 fn error_body(status: u16) -> String {

@@ -174,8 +174,14 @@ pub(super) fn refusal(caller: &Caller) -> Problem {
 }
 
 fn passing(headers: &HeaderMap) -> Vec<(upstream::HeaderName, upstream::HeaderValue)> {
+    // What a client names there is for its own connection (FC-113).
+    let named = |name: &str| {
+        let named = headers.get_all("connection").filter_map(|value| value.to_str().ok());
+        named.flat_map(|value| value.split(',')).any(|own| own.trim().eq_ignore_ascii_case(name))
+    };
     PASSING
         .into_iter()
+        .filter(|name| !named(name))
         .filter_map(|name| {
             let value = upstream::HeaderValue::from_bytes(headers.get(name)?.as_bytes()).ok()?;
             Some((upstream::HeaderName::from_static(name), value))

@@ -94,6 +94,20 @@ fn fc_113_what_belongs_to_the_client_s_connection_reaches_no_vendor() {
 }
 
 #[test]
+fn fc_113_a_header_that_the_client_names_in_connection_reaches_no_vendor() {
+    let world = world();
+    let named = "connection: TraceParent , close\r\ntraceparent: 00-CANARY\r\nopenai-beta: kept\r\n";
+    let mut wire = Wire::open(world.address);
+    wire.send(
+        &[head(CHAT, &format!("{named}content-length: 13\r\n")), br#"{"model":"m"}"#.to_vec()].concat(),
+    );
+    wire.reply().served_by("a");
+    let got = world.upstream("a").only_request();
+    assert_eq!(got.headers("traceparent"), [""; 0]);
+    assert_eq!(got.header("openai-beta"), Some("kept"));
+}
+
+#[test]
 fn fc_113_a_client_gets_one_framing_and_nothing_of_the_vendor_s_connection() {
     let hops = "connection: keep-alive, x-named\r\nkeep-alive: timeout=5\r\nx-named: 1\r\ntrailer: x-end\r\n\
         proxy-authenticate: Basic\r\nupgrade: h2c\r\n";

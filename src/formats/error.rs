@@ -78,15 +78,24 @@ pub fn body(dialect: Dialect, facts: &ErrorFacts) -> Value {
 
 /// The last frame of a stream that failed.
 pub fn frame(dialect: Dialect, facts: &ErrorFacts) -> String {
+    last(dialect, body(dialect, facts))
+}
+
+/// A body of the dialect as the last frame of a stream.
+fn last(dialect: Dialect, body: Value) -> String {
     match dialect {
-        Dialect::Anthropic => format!("event: error\ndata: {}\n\n", body(dialect, facts)),
+        Dialect::Anthropic => format!("event: error\ndata: {body}\n\n"),
         Dialect::Responses => {
-            let error = json!({
-                "type": "error", "code": facts.code, "message": facts.message, "param": null, "sequence_number": 0,
+            // The fields of the event are the protocol's; the official clients give it to their
+            // caller as one like any other, and raise only at an `error` in it.
+            let error = &body["error"];
+            let event = json!({
+                "type": "error", "code": error["code"], "message": error["message"], "param": error["param"],
+                "sequence_number": 0, "error": error,
             });
-            format!("event: error\ndata: {error}\n\n")
+            format!("event: error\ndata: {event}\n\n")
         }
-        _ => format!("data: {}\n\n", body(dialect, facts)),
+        _ => format!("data: {body}\n\n"),
     }
 }
 
@@ -119,17 +128,11 @@ pub fn body_of_event(dialect: Dialect, data: &[u8], status: u16) -> String {
 pub fn frame_of_body(dialect: Dialect, body: &[u8]) -> Option<String> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let error = body.get("error")?;
-    Some(match dialect {
-        Dialect::Anthropic => format!("event: error\ndata: {}\n\n", json!({"type": "error", "error": error})),
-        Dialect::Responses => {
-            let event = json!({
-                "type": "error", "code": error["code"], "message": error["message"], "param": error["param"],
-                "sequence_number": 0,
-            });
-            format!("event: error\ndata: {event}\n\n")
-        }
-        _ => format!("data: {}\n\n", json!({"error": error})),
-    })
+    let body = match dialect {
+        Dialect::Anthropic => json!({"type": "error", "error": error}),
+        _ => json!({"error": error}),
+    };
+    Some(last(dialect, body))
 }
 
 #[cfg(test)]
@@ -190,8 +193,23 @@ mod tests {
             "data: {\"error\":{\"code\":\"c\",\"message\":\"m\",\"type\":\"t\"}}\n\n"
         );
         assert!(frame(Dialect::Anthropic).starts_with("event: error\ndata: {\"error\":{"));
-        assert!(frame(Dialect::Responses).contains(r#""type":"error""#));
+        let event = json!({
+            "type": "error", "code": "c", "message": "m", "param": null, "sequence_number": 0,
+            "error": {"message": "m", "type": "t", "code": "c"},
+        });
+        assert_eq!(frame(Dialect::Responses), format!("event: error\ndata: {event}\n\n"));
         assert_eq!(frame_of_body(Dialect::Openai, b"<html>"), None);
+    }
+
+    /// The official clients raise at an `error`, and at nothing else.
+    #[test]
+    fn every_last_frame_holds_an_error_object() {
+        for dialect in [Dialect::Openai, Dialect::Anthropic, Dialect::Responses] {
+            let text = frame(dialect, &facts());
+            let (_, data) = text.trim_end().split_once("data: ").unwrap();
+            let data: serde_json::Value = serde_json::from_str(data).unwrap();
+            assert_eq!(data["error"], body(dialect, &facts())["error"], "{text}");
+        }
     }
 
     #[test]

@@ -47,6 +47,18 @@ fn a_response_opens_and_ends_in_its_own_words() {
                 "Error end:Failed",
             ),
             (r#"{"type":"response.completed","response":{"error":{"code":"x"}}}"#, "Error Stop end:Failed"),
+            (
+                r#"{"type":"response.done","response":{"status":"incomplete","incomplete_details":null}}"#,
+                "Lifecycle Other end:Incomplete",
+            ),
+            (r#"{"type":"response.done","response":{"status":"failed"}}"#, "Error end:Failed"),
+            (r#"{"type":"response.done","response":{"status":"completed"}}"#, "Lifecycle Stop end:Complete"),
+            // The frame's own word wins over a status that was never set anew.
+            (
+                r#"{"type":"response.completed","response":{"status":"in_progress"}}"#,
+                "Lifecycle Stop end:Complete",
+            ),
+            (r#"{"type":"response.failed","response":{"status":"in_progress"}}"#, "Error end:Failed"),
             (r#"{"type":"error","code":"server_error","message":"m","param":null}"#, "Error end:Failed"),
             (r#"{"type":"response.mystery","x":1}"#, "Opaque"),
         ],

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use policy::stream::Shape;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -69,6 +70,37 @@ pub fn peek(body: &Bytes) -> Result<Peeked, BadBody> {
     Ok(Peeked { model: model.into_owned(), span: start..start + raw.get().len(), stream })
 }
 
+/// How heavy a request is (flow 6.2.8); what cannot be read weighs its length.
+pub fn shape(body: &Bytes) -> Shape {
+    #[derive(Default, Deserialize)]
+    struct Heavy<'a> {
+        #[serde(borrow, default)]
+        messages: Vec<&'a RawValue>,
+        #[serde(borrow, default)]
+        input: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        tools: Vec<&'a RawValue>,
+        #[serde(borrow, default)]
+        reasoning_effort: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        reasoning: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        output_config: Option<&'a RawValue>,
+    }
+    let heavy: Heavy<'_> = serde_json::from_slice(body).unwrap_or_default();
+    let input = heavy.input.and_then(|input| serde_json::from_str::<Vec<&RawValue>>(input.get()).ok());
+    let items = heavy.messages.len().max(input.map_or(0, |input| input.len()));
+    let efforts = [heavy.reasoning_effort, heavy.reasoning, heavy.output_config];
+    let is_high = |effort: &RawValue| ["\"high\"", "\"max\""].iter().any(|high| effort.get().contains(high));
+    Shape {
+        items,
+        source_items: items,
+        tools: heavy.tools.len(),
+        characters: body.len(),
+        effort_high: efforts.into_iter().flatten().any(is_high),
+    }
+}
+
 /// The body with another model in the place of the client's.
 pub fn splice(body: &Bytes, span: &Range<usize>, model: &str) -> Vec<Bytes> {
     let name = serde_json::to_string(model).expect("a string is always JSON");
@@ -94,7 +126,7 @@ pub fn is_complete_json(body: &[u8]) -> bool {
 mod tests {
     use bytes::Bytes;
 
-    use super::{BadBody, peek, splice};
+    use super::{BadBody, peek, shape, splice};
 
     fn text(parts: Vec<Bytes>) -> String {
         parts.iter().map(|part| String::from_utf8(part.to_vec()).unwrap()).collect()
@@ -111,6 +143,17 @@ mod tests {
             text(splice(&body, &peeked.span, "say \"hi\"")),
             "{ \"z\":1,\n\"model\" : \"say \\\"hi\\\"\",\"stream\":true, \"x\":{\"model\":\"no\"} }"
         );
+    }
+
+    #[test]
+    fn flow_6_2_8_a_request_is_weighed() {
+        let of = |text: &str| shape(&Bytes::copy_from_slice(text.as_bytes()));
+        let weighed = of(r#"{"messages":[1,2,3],"tools":[{},{}],"reasoning_effort":"high"}"#);
+        assert_eq!((weighed.items, weighed.tools, weighed.effort_high), (3, 2, true));
+        let weighed = of(r#"{"input":[1,2],"reasoning":{"effort":"low"}}"#);
+        assert_eq!((weighed.items, weighed.tools, weighed.effort_high), (2, 0, false));
+        assert!(of(r#"{"input":"text","output_config":{"effort":"max"}}"#).effort_high);
+        assert_eq!((of("{").items, of("{").characters), (0, 1));
     }
 
     #[test]

@@ -11,7 +11,9 @@ use std::time::Duration;
 use actors::clock::Clock;
 use actors::permit::Permit;
 use bytes::Bytes;
-use policy::stream::{HELD_MOST, Limit, Recovery, Step, Stop};
+use policy::catalogue::Dialect;
+use policy::stream::{CEILING_MS, HELD_MOST, Limit, Recovery, Step, Stop, budget_ms};
+use policy::time::Millis;
 use policy::verdict::{End, Transport};
 
 use super::cascade::Run;
@@ -20,7 +22,11 @@ use super::dial::{Head, Opened, Opening};
 use super::fault::Fault;
 use super::held::Held;
 use super::source::{Close, Read, Source};
+use crate::formats::body::shape;
 use crate::formats::quality::predicates::opening_text;
+
+/// The built-in limit to the first content, ms.
+const FIRST_CONTENT_MS: Millis = 120_000;
 
 /// What became of an opening that was held.
 enum Beginning {
@@ -44,7 +50,8 @@ impl Run<'_> {
             Fault::of_stream(close, self.inquiry.route.dialect(), head.key.secret(), clock.now())
         };
         let enabled = self.worker.tower.streaming.load().recovery.enabled;
-        let begun = meaningful(source).await;
+        let mut more = self.extension(opening);
+        let begun = meaningful(source, &mut more).await;
         if let Ok(Committed::Stream(first, _) | Committed::Whole(first)) = &begun
             && let Some(rules) = self.plan.validation.as_deref()
             && let Some(breach) = rules.forbids(&opening_text(self.inquiry.route.dialect(), first))
@@ -66,6 +73,27 @@ impl Run<'_> {
         }
     }
 
+    /// What a heavy request's first content may take beyond the configured limit, told once. It is
+    /// looked for only when that limit is reached: a request that begins in time pays nothing.
+    fn extension<'a>(&'a self, opening: &'a Opening<'_>) -> impl FnMut() -> Option<Millis> + 'a {
+        let mut asked = false;
+        move || {
+            if std::mem::replace(&mut asked, true) {
+                return None;
+            }
+            let base = opening.first_content_ms()?;
+            let target = opening.target();
+            let served = policy::stream::Served {
+                provider: target.provider.as_str(),
+                model: target.model.as_str(),
+                // What says nothing of the request itself lengthens no limit that somebody has set.
+                claude: self.inquiry.route.dialect() == Dialect::Anthropic && base == FIRST_CONTENT_MS,
+            };
+            let budget = budget_ms(base, CEILING_MS, &shape(&self.inquiry.body), served);
+            Some(budget - base).filter(|more_ms| *more_ms > 0)
+        }
+    }
+
     /// The same request once more, as often as it may be; `None`: there is no stream that stands, so
     /// what is left of the first goes out and is told as cut (flow 6.5.23, decision 20).
     async fn again_until_it_stands(
@@ -82,7 +110,7 @@ impl Run<'_> {
                 let _ = recovery.refused();
                 return left;
             };
-            let stop = match meaningful(source).await {
+            let stop = match meaningful(source, &mut self.extension(opening)).await {
                 Ok(Committed::Stream(first, source)) => {
                     recovery.reopened();
                     match held(recovery, first, source, clock).await {
@@ -104,8 +132,12 @@ impl Run<'_> {
     }
 }
 
-/// Reads until the first meaningful frame; how the stream ended, if it did before.
-async fn meaningful(mut source: Box<Source>) -> Result<Committed, Close> {
+/// Reads until the first meaningful frame; how the stream ended, if it did before. `more`: what the
+/// limit to it is lengthened by when it is reached.
+async fn meaningful(
+    mut source: Box<Source>,
+    more: &mut dyn FnMut() -> Option<Millis>,
+) -> Result<Committed, Close> {
     let mut held = Held::default();
     loop {
         match poll_fn(|cx| source.poll_read(cx)).await {
@@ -124,6 +156,10 @@ async fn meaningful(mut source: Box<Source>) -> Result<Committed, Close> {
                 source.park();
                 return Ok(Committed::Whole(held.join()));
             }
+            Read::End(Close::Limit(Limit::FirstContent)) => match more() {
+                Some(more_ms) => source.extend(more_ms),
+                None => return Err(Close::Limit(Limit::FirstContent)),
+            },
             Read::End(close) => return Err(close),
         }
     }

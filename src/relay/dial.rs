@@ -45,6 +45,18 @@ pub(super) struct Opening<'a> {
     sent_at: Millis,
 }
 
+impl Opening<'_> {
+    /// Whom it is sent to.
+    pub(super) fn target(&self) -> &Planned {
+        self.target
+    }
+
+    /// The configured limit to the first content, ms; `None`: another one holds, which is exact.
+    pub(super) fn first_content_ms(&self) -> Option<Millis> {
+        (!self.holds_on).then(|| self.timeouts.first_content.as_millis() as Millis)
+    }
+}
+
 /// A good head, and what comes behind it.
 pub(super) enum Opened {
     /// Events.

@@ -150,6 +150,11 @@ impl Source {
         self.watch.begin(self.clock.now());
     }
 
+    /// The first content may take so much longer (flow 6.2.8): a limit that was reached is not.
+    pub(super) fn extend(&mut self, more_ms: Millis) {
+        self.watch.extend(more_ms);
+    }
+
     /// From now on the client is given what comes: silence is bridged by comments.
     pub(super) fn flow(&mut self) {
         self.given_at = Some(self.clock.now());

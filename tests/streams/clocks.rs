@@ -47,6 +47,20 @@ fn fc_030_pings_do_not_extend_the_first_content() {
     assert!(took < Duration::from_millis(1_900), "{took:?}");
 }
 
+/// Fifteen tools are worth fifteen seconds more; a combo's own limit is exact (decision 15).
+#[test]
+fn flow_6_2_8_a_heavy_request_may_take_longer_to_begin() {
+    let world = with("first_content_timeout = \"200ms\"", &CHAT);
+    let late = Duration::from_millis(700);
+    world
+        .upstream("a")
+        .answers(open_events(&[": ping\n\n"]).pauses(late).chunk(CHAT.text).chunk(CHAT.end).last_chunk());
+    let tools = vec![serde_json::json!({"type": "function"}); 15];
+    let heavy = serde_json::json!({"model": "m", "stream": true, "messages": [], "tools": tools});
+    got(&world.post(CHAT.route, heavy), &(": ping\n\n".to_owned() + CHAT.text + CHAT.end));
+    got(&CHAT.ask(&world, "m"), &CHAT.complete());
+}
+
 #[test]
 fn decision_9a_a_single_target_is_told_with_the_code() {
     let world = with("first_content_timeout = \"200ms\"", &CHAT);

@@ -148,7 +148,7 @@ mod tests {
             (Idle, false),
             (KeepAlive, false),
             (Lifecycle, false),
-            (Reasoning { readable: false }, true),
+            (Reasoning { readable: false }, false),
             (Reasoning { readable: true }, true),
             (Tool, true),
             (Output, true),

@@ -76,7 +76,13 @@ impl Sight {
     /// The first such frame is the answer's beginning: from then on the client gets this one and no
     /// other (decision 18).
     pub fn is_meaningful(&self) -> bool {
-        matches!(self.kind, Kind::Reasoning { .. } | Kind::Tool | Kind::Output | Kind::Opaque)
+        matches!(self.kind, Kind::Reasoning { readable: true }) || self.is_output()
+    }
+
+    /// The model is at work, be it unseen: thoughts that nobody can read are progress, too (flow
+    /// 6.3.12), but no answer has begun with them.
+    pub fn is_progress(&self) -> bool {
+        matches!(self.kind, Kind::Reasoning { .. }) || self.is_output()
     }
 
     /// The model gave something that its reader can use; reasoning alone is not it (decision 21).

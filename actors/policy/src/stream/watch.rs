@@ -1,9 +1,10 @@
 //! The clocks of one streamed answer, each with its own limit (flow 6.1-6.3; decisions 9, 18a;
 //! FC-030, FC-031, FC-032, FC-088).
 //!
-//! Until something meaningful comes the first-content limit holds, and nothing but that moves it:
-//! pings prove nothing. From then on output, tool calls and reasoning re-arm the content stall,
-//! and any byte re-arms the idle limit. Attempt and total run from their start to the end.
+//! Until the model shows that it works the first-content limit holds, and nothing else moves it:
+//! pings prove nothing. From then on output, tool calls and reasoning, readable or not, re-arm the
+//! content stall, and any byte re-arms the idle limit. Attempt and total run from their start to
+//! the end.
 
 use super::Sight;
 use crate::time::Millis;
@@ -78,7 +79,7 @@ pub struct Watch {
     ends: [Option<Millis>; 2],
     head_at: Millis,
     heard_at: Millis,
-    /// The last frame that carried something; `None`: not begun.
+    /// The last frame that showed the model at work; `None`: none did.
     progress_at: Option<Millis>,
 }
 
@@ -102,7 +103,7 @@ impl Watch {
 
     /// A frame came.
     pub fn saw(&mut self, sight: &Sight, now: Millis) {
-        if sight.is_meaningful() {
+        if sight.is_progress() {
             self.progress_at = Some(now);
         }
     }

@@ -1,10 +1,8 @@
 //! FC-053: whatever became of many attempts to connect, the next one is as the first.
 
-use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::pin::pin;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -129,16 +127,15 @@ fn fc_053_requests_that_are_dropped_while_they_connect_leave_nothing_behind() {
     });
 }
 
-/// Polls `work`, which must not end, until `condition` holds.
+/// Runs `work`, which must not end, until `condition` holds.
 async fn eventually_async<F: Future + Unpin>(work: &mut F, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + LONG;
-    while !condition() {
-        assert!(Instant::now() < deadline, "it does not come to that");
-        poll_fn(|cx| {
-            assert!(std::pin::Pin::new(&mut *work).poll(cx).is_pending(), "it has ended");
-            Poll::Ready(())
-        })
-        .await;
-        tokio::task::yield_now().await;
+    let holds = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::select! {
+        _ = work => panic!("it has ended"),
+        held = tokio::time::timeout(LONG, holds) => held.expect("it comes to that"),
     }
 }

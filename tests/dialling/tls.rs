@@ -1,14 +1,14 @@
-//! A vendor behind TLS. Its certificate is signed by a root that only these tests know, for
-//! `vendor.example`, `localhost`, 127.0.0.1 and ::1; nothing else is signed by it.
+//! A vendor behind TLS. Its certificate is signed by a root that only these tests know and that is
+//! made as they run, for `vendor.example`, `localhost`, 127.0.0.1 and ::1.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use policy::verdict::Transport;
-use rustls::pki_types::pem::PemObject;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use switchtower::upstream::Dialled;
@@ -16,13 +16,35 @@ use switchtower::upstream::Dialled;
 use crate::stage::{ask, dialler, endpoint};
 use crate::support::Setup;
 
-fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/dialling/tls").join(name)
+/// Names and addresses of the vendor.
+const NAMES: [&str; 4] = ["vendor.example", "localhost", "127.0.0.1", "::1"];
+
+/// The certificate of a vendor, its key, and a file with the root that signed it.
+struct Certificates {
+    leaf: CertificateDer<'static>,
+    key: Vec<u8>,
+    root: PathBuf,
+}
+
+fn certificates() -> &'static Certificates {
+    static MADE: LazyLock<Certificates> = LazyLock::new(|| {
+        let mut root = CertificateParams::new(Vec::new()).unwrap();
+        root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let root_key = KeyPair::generate().unwrap();
+        let pem = root.self_signed(&root_key).unwrap().pem();
+        let (issuer, key) = (Issuer::new(root, root_key), KeyPair::generate().unwrap());
+        let leaf = CertificateParams::new(NAMES.map(String::from).to_vec()).unwrap();
+        let leaf = leaf.signed_by(&key, &issuer).unwrap().der().clone();
+        let file = std::env::temp_dir().join(format!("switchtower-test-root-{}.pem", std::process::id()));
+        std::fs::write(&file, pem).unwrap();
+        Certificates { leaf, key: key.serialize_der(), root: file }
+    });
+    &MADE
 }
 
 /// A line of the config that trusts the root.
 pub fn trusted() -> String {
-    format!("[upstream]\nca_file = \"{}\"\n", file("root.pem").display())
+    format!("[upstream]\nca_file = \"{}\"\n", certificates().root.display())
 }
 
 /// How a vendor ends what it says.
@@ -41,8 +63,8 @@ pub fn vendor(listener: TcpListener, says: &'static str, ending: Ending) -> Sock
     let address = listener.local_addr().unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let chain = vec![CertificateDer::from_pem_file(file("leaf.pem")).unwrap()];
-    let key = PrivateKeyDer::from_pem_file(file("leaf.key")).unwrap();
+    let chain = vec![certificates().leaf.clone()];
+    let key = PrivateKeyDer::try_from(certificates().key.clone()).unwrap();
     let config = Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap());
     std::thread::spawn(move || {
         for stream in listener.incoming() {

@@ -291,7 +291,7 @@ fn an_encoding_that_was_not_asked_for_is_no_answer() {
 #[test]
 fn fc_052_a_path_that_was_dropped_without_a_word_is_noticed() {
     let world = Setup::new().provider("a", 1).start();
-    let _wire = an_open_stream(&world, "data: {}\n\n");
+    let _wire = an_open_stream(&world, "data: {\"x\":1}\n\n");
     let options = with_socket(None, world.upstream("a").address, |socket| {
         (
             socket.keepalive().unwrap(),

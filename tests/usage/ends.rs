@@ -68,9 +68,10 @@ fn fc_098_what_the_provider_does_not_say_is_not_zero() {
     stage.vendor.answers(Answer::good("vendor"));
     assert_eq!(stage.ask(ALICE, CHAT, "p/m"), 200);
     assert_eq!(fields(&stage.row(1), ENDS), [1, 1, 0, 0, 0, 1]);
-    stage
-        .vendor
-        .answers(Answer::json(200, r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#));
+    stage.vendor.answers(Answer::json(
+        200,
+        r#"{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#,
+    ));
     assert_eq!(stage.ask(ALICE, CHAT, "p/m"), 200);
     assert_eq!(fields(&stage.row(2), ENDS), [2, 2, 0, 0, 0, 2]);
 }
@@ -108,7 +109,8 @@ fn a_request_that_was_never_sent_names_no_target() {
 #[test]
 fn a_request_that_failed_over_counts_once_for_who_answered() {
     let stage = Stage::new("over");
-    let good = r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":6}}"#;
+    let good =
+        r#"{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":5,"completion_tokens":6}}"#;
     stage.vendor.answers(Answer::json(200, good));
     stage.vendor.answers_first([Answer::status(503)]);
     assert_eq!(stage.ask("nobody", CHAT, "p/m"), 200);

@@ -92,8 +92,9 @@ fn a_chunk_reaches_the_client_while_the_stream_goes_on() {
     assert_eq!(wire.reply().end, End::Complete);
 }
 
+/// FC-111: an event is never held for the sake of an encoder, ours or one on the way.
 #[test]
-fn nothing_is_compressed_below_v1() {
+fn fc_111_nothing_is_compressed_below_v1() {
     let world = Setup::new().provider("a", 1).start();
     let accepts = "accept-encoding: gzip, deflate, br, zstd\r\n";
     let body = format!(r#"{{"text":"{}"}}"#, "a".repeat(100_000));
@@ -103,6 +104,8 @@ fn nothing_is_compressed_below_v1() {
     world.upstream("a").answers(Answer::stream().chunk(&data).last_chunk());
     let streamed = post(world.address, CHAT, accepts, br#"{"model":"a/x","stream":true}"#);
     assert!(plain.text() == body && streamed.text() == data, "identity");
+    assert_eq!(streamed.header("cache-control"), Some("no-cache, no-transform"));
+    assert_eq!(streamed.header("x-accel-buffering"), Some("no"));
     for reply in [plain, streamed, world.get("/v1/models", accepts)] {
         assert_eq!((reply.status, reply.end), (200, End::Complete));
         assert_eq!(reply.header("content-encoding"), None);
@@ -204,7 +207,7 @@ fn a_connection_that_the_vendor_closed_while_idle_is_not_used_again() {
 }
 
 #[test]
-fn bodies_above_two_mebibytes_pass_both_ways() {
+fn fc_056_bodies_above_two_mebibytes_pass_both_ways() {
     let world = Setup::new().provider("a", 1).start();
     let text = "0123456789abcdef".repeat(400_000);
     let answer = format!(r#"{{"text":"{text}"}}"#);

@@ -219,7 +219,7 @@ fn body_of(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_body_above_the_limit_is_413_in_each_dialect() {
+fn fc_056_a_body_above_the_limit_is_413_in_each_dialect() {
     let world = Setup::new().server("max_body = \"64KiB\"").provider("a", 1).start();
     for path in ROUTES {
         post(world.address, path, "", &body_of(65_536)).served_by("a");

@@ -109,6 +109,23 @@ fn says(walk: &mut Walk<'_>) -> Walked<bool> {
     walk.is_something()
 }
 
+/// A part of an answer's content: its type, and whether text is in it. A bare text has no type.
+fn typed<'a>(walk: &mut Walk<'a>) -> Walked<(&'a [u8], bool)> {
+    if walk.peek()? != b'{' {
+        return Ok((b"", says(walk)?));
+    }
+    let (mut kind, mut text): (&[u8], bool) = (b"", false);
+    walk.object(|key, walk| {
+        match key {
+            b"type" => kind = walk.text()?.unwrap_or_default(),
+            b"text" | b"refusal" => text |= says(walk)?,
+            _ => drop(walk.skip()?),
+        }
+        Ok(())
+    })?;
+    Ok((kind, text))
+}
+
 /// The value is this word.
 fn is(walk: &mut Walk<'_>, word: &[u8]) -> Walked<bool> {
     Ok(walk.text()? == Some(word))

@@ -1,7 +1,7 @@
 //! Chat completions: a choice with a message that says something, calls a tool, or stopped for
 //! a reason of its own.
 
-use super::{Quality, explains, fails, is, says};
+use super::{Quality, explains, fails, is, says, typed};
 use crate::formats::walk::{Walk, Walked};
 
 /// What was seen of an answer.
@@ -132,18 +132,7 @@ fn content(walk: &mut Walk<'_>, seen: &mut Message) -> Walked<()> {
 
 /// A text that is one, or a part that is no text.
 fn part(walk: &mut Walk<'_>) -> Walked<bool> {
-    if walk.peek()? != b'{' {
-        return says(walk);
-    }
-    let (mut kind, mut text): (&[u8], bool) = (b"", false);
-    walk.object(|key, walk| {
-        match key {
-            b"type" => kind = walk.text()?.unwrap_or_default(),
-            b"text" | b"refusal" => text |= says(walk)?,
-            _ => drop(walk.skip()?),
-        }
-        Ok(())
-    })?;
+    let (kind, text) = typed(walk)?;
     let is_quiet = matches!(kind, b"" | b"text" | b"output_text" | b"refusal" | b"thinking" | b"reasoning");
     Ok(!is_quiet || text && !matches!(kind, b"thinking" | b"reasoning"))
 }

@@ -1,7 +1,7 @@
 //! Anthropic messages: a block that is no thinking and no empty text, or a reason of its own to
 //! stop.
 
-use super::{Quality, explains, fails, says};
+use super::{Quality, explains, fails, typed};
 use crate::formats::walk::{Walk, Walked};
 
 pub(super) fn judge(walk: &mut Walk<'_>) -> Walked<Quality> {
@@ -37,18 +37,7 @@ pub(super) fn judge(walk: &mut Walk<'_>) -> Walked<Quality> {
 
 /// A text that is one, or a block that is neither text nor thinking.
 fn block(walk: &mut Walk<'_>) -> Walked<bool> {
-    if walk.peek()? != b'{' {
-        return says(walk);
-    }
-    let (mut kind, mut text): (&[u8], bool) = (b"", false);
-    walk.object(|key, walk| {
-        match key {
-            b"type" => kind = walk.text()?.unwrap_or_default(),
-            b"text" => text |= says(walk)?,
-            _ => drop(walk.skip()?),
-        }
-        Ok(())
-    })?;
+    let (kind, text) = typed(walk)?;
     Ok(match kind {
         b"" | b"text" => text,
         kind => !matches!(kind, b"thinking" | b"redacted_thinking"),

@@ -1,7 +1,7 @@
 //! Responses: an item that is no reasoning and no empty message, in an answer that says it is
 //! complete, or incomplete for a reason of its own.
 
-use super::{Quality, fails, is, says};
+use super::{Quality, fails, is, says, typed};
 use crate::formats::walk::{Walk, Walked};
 
 pub(super) fn judge(walk: &mut Walk<'_>) -> Walked<Quality> {
@@ -66,17 +66,6 @@ fn item(walk: &mut Walk<'_>) -> Walked<bool> {
 }
 
 fn part(walk: &mut Walk<'_>) -> Walked<bool> {
-    if walk.peek()? != b'{' {
-        return says(walk);
-    }
-    let (mut kind, mut text): (&[u8], bool) = (b"", false);
-    walk.object(|key, walk| {
-        match key {
-            b"type" => kind = walk.text()?.unwrap_or_default(),
-            b"text" | b"refusal" => text |= says(walk)?,
-            _ => drop(walk.skip()?),
-        }
-        Ok(())
-    })?;
+    let (kind, text) = typed(walk)?;
     Ok(text || !matches!(kind, b"" | b"output_text" | b"text" | b"refusal"))
 }

@@ -190,7 +190,11 @@ async fn held(recovery: &mut Recovery, first: Bytes, mut source: Box<Source>, cl
                     recovery.marked();
                 }
                 return match recovery.stopped(stop_of(&close), clock.now()) {
-                    Step::Reopen => Beginning::Broke(held.join(), source, close),
+                    Step::Reopen => {
+                        // The next call is not to run beside this one: it may be slow, and not dead.
+                        source.hang_up();
+                        Beginning::Broke(held.join(), source, close)
+                    }
                     _ => Beginning::Goes(source.closed(held.join(), close)),
                 };
             }

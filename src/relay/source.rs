@@ -81,7 +81,8 @@ pub(super) struct Bounds {
 
 /// A streamed answer.
 pub(super) struct Source {
-    body: AnswerBody,
+    /// `None`: the upstream's connection is closed or in other hands.
+    body: Option<AnswerBody>,
     scanner: Scanner,
     dialect: Dialect,
     progress: Progress,
@@ -118,7 +119,7 @@ impl Source {
     ) -> Self {
         let now = clock.now();
         Self {
-            body,
+            body: Some(body),
             scanner: Scanner::new(bounds.max_event),
             dialect,
             progress: Progress::new(matches!(dialect, Dialect::Anthropic | Dialect::Responses)),
@@ -188,7 +189,8 @@ impl Source {
             if self.comment || self.close.is_some() {
                 continue;
             }
-            match self.body.poll_next_unpin(cx) {
+            let Some(body) = &mut self.body else { return Poll::Ready(Read::End(Close::Truncated)) };
+            match body.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(chunk))) => {
                     self.watch.heard(self.clock.now());
                     self.scanner.feed(chunk);
@@ -355,6 +357,11 @@ impl Source {
         }
     }
 
+    /// Nothing more is wanted of it: the upstream's connection is closed.
+    pub(super) fn hang_up(&mut self) {
+        self.body = None;
+    }
+
     /// It has ended so, behind these bytes; whoever reads on hears it.
     pub(super) fn closed(mut self: Box<Self>, first: Bytes, close: Close) -> Committed {
         self.close = Some(close);
@@ -363,12 +370,13 @@ impl Source {
 
     /// The answer is complete. If the upstream ends its body soon, its connection is kept.
     pub(super) fn park(mut self) {
-        if self.body_over || matches!(self.body.next().now_or_never(), Some(None)) {
+        let Some(mut body) = self.body.take() else { return };
+        if self.body_over || matches!(body.next().now_or_never(), Some(None)) {
             return;
         }
         actix_rt::spawn(async move {
             // Whatever else it sends is nobody's: then the connection is closed (FC-083).
-            let _ = tokio::time::timeout(LAST_BYTES, self.body.next()).await;
+            let _ = tokio::time::timeout(LAST_BYTES, body.next()).await;
         });
     }
 }

@@ -114,6 +114,21 @@ fn e110_a_client_that_leaves_meanwhile_costs_no_other_request() {
     assert_eq!((world.upstream("a").asked(), world.failures("a")), (1, 0));
 }
 
+/// One request is one call: what was given up does not run on beside its successor.
+#[test]
+fn what_was_given_up_is_closed_before_it_is_opened_again() {
+    let section = format!("{ON}\n[stream]\ncontent_stall_timeout = \"200ms\"");
+    let world = Setup::new().section(&section).provider("a", 1).start();
+    let gate = Gate::default();
+    world.upstream("a").answers(events(&[&CHAT.complete()]).held_by(&gate));
+    world.upstream("a").answers_first([open_events(&[CHAT.text]).hangs()]);
+    let mut wire = world.open(CHAT.route, &CHAT.body("a/x"));
+    eventually("it is asked again", || world.upstream("a").asked() == 2);
+    eventually("the first is told", || world.upstream("a").closed() == 1);
+    gate.open();
+    got(&wire.reply(), &CHAT.complete());
+}
+
 /// After the client has bytes nothing is opened again (flow 6.6.26).
 #[test]
 fn what_the_client_has_is_never_replayed() {

@@ -139,6 +139,13 @@ impl Scanner {
         self.held.len() + (self.block.len() - self.at) + self.queued.len()
     }
 
+    /// Nothing but line ends came that was not given out.
+    pub fn is_blank(&self) -> bool {
+        [&self.held[..], &self.block[self.at..], &self.queued[..]]
+            .iter()
+            .all(|bytes| bytes.trim_ascii().is_empty())
+    }
+
     /// Reads nothing any more; the frames given out before keep their block.
     fn refuse(&mut self) -> TooLong {
         self.too_long = true;

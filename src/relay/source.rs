@@ -368,15 +368,25 @@ impl Source {
         Committed::Stream(first, self)
     }
 
-    /// The answer is complete. If the upstream ends its body soon, its connection is kept.
+    /// The answer is complete. If the upstream ends its body soon, and says nothing more, its
+    /// connection is kept (contract 8, FC-083).
     pub(super) fn park(mut self) {
-        let Some(mut body) = self.body.take() else { return };
-        if self.body_over || matches!(body.next().now_or_never(), Some(None)) {
+        let Some(body) = self.body.take() else { return };
+        if self.body_over || !self.scanner.is_blank() {
             return;
         }
-        actix_rt::spawn(async move {
-            // Whatever else it sends is nobody's: then the connection is closed (FC-083).
-            let _ = tokio::time::timeout(LAST_BYTES, body.next()).await;
-        });
+        let mut end = Box::pin(end_of(body));
+        if (&mut end).now_or_never().is_none() {
+            actix_rt::spawn(tokio::time::timeout(LAST_BYTES, end));
+        }
+    }
+}
+
+/// Reads to the end, over line ends; what else comes is nobody's, and closes the connection.
+async fn end_of(mut body: AnswerBody) {
+    while let Some(Ok(bytes)) = body.next().await {
+        if !bytes.trim_ascii().is_empty() {
+            return;
+        }
     }
 }

@@ -1,10 +1,15 @@
 //! Upstreams that say one thing and send another: what is in an answer counts, not its label, and
 //! whatever they do the client is never told that half an answer is a whole one.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::support::{Answer, End, Setup};
+use crate::support::{Answer, End, Setup, eventually, within};
 use crate::{ALL, CHAT, events, got, open_events, pair};
+
+/// Well before an idle connection is closed anyway.
+const SOON: Duration = Duration::from_secs(5);
 
 /// An event stream under another label, each event in a chunk of its own.
 fn labelled(label: &str, events: &[&str]) -> Answer {
@@ -142,6 +147,29 @@ fn a_stream_that_nobody_asked_for() {
             reply.text()
         );
     }
+}
+
+/// FC-083: whoever sends on behind his own end is not trusted with another request.
+#[test]
+fn fc_083_a_connection_with_bytes_behind_the_end_is_not_used_again() {
+    let all = CHAT.complete();
+    for more in [CHAT.text, ": ping\n\n"] {
+        for parts in [vec![all.clone() + more], vec![all.clone(), more.to_owned()]] {
+            let world = Setup::new().provider("a", 1).start();
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            world.upstream("a").answers(events(&parts));
+            got(&CHAT.ask(&world, "a/x"), &all);
+            within(SOON, "it is closed", || world.upstream("a").closed() == 1);
+        }
+    }
+    // A line end more is no word.
+    let world = Setup::new().provider("a", 1).start();
+    world.upstream("a").answers(events(&[&(all.clone() + "\n")]));
+    for _ in 0..2 {
+        got(&CHAT.ask(&world, "a/x"), &all);
+        eventually("the slot is free", || world.in_flight("a-1") == 0);
+    }
+    assert_eq!(world.upstream("a").connections(), 1);
 }
 
 /// Nothing of ours looks like an answer: neither the last frame of a stream nor a body.

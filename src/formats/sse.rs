@@ -25,6 +25,14 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// What a cut event needed beyond this is given back when it has gone.
 const KEPT: usize = 64 * 1024;
 
+/// Whether a body that begins so is a stream of events: JSON, pages and plain text begin otherwise.
+pub fn begins(body: &[u8]) -> bool {
+    let body = body.strip_prefix(BOM).unwrap_or(body).trim_ascii_start();
+    let fields: [&[u8]; 5] = [b"data:", b"event:", b":", b"id:", b"retry:"];
+    // A first chunk may be a few bytes only.
+    !body.is_empty() && fields.iter().any(|field| body.starts_with(field) || field.starts_with(body))
+}
+
 /// An event grew beyond the cap: nothing more can be read of this stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;

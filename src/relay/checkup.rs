@@ -85,7 +85,7 @@ async fn ask(worker: &Worker, endpoint: &Endpoint, route: Route, body: Bytes) ->
         let said = fault.answer.map(|kept| redact::text_of(&kept.body)).unwrap_or_default();
         return Shown { signal: fault.signal, status: Some(status), said };
     }
-    let end = match whole(hit.answer.body, limit, None, None).await {
+    let end = match whole((None, hit.answer.body), limit, None, None).await {
         Ok(_) => End::Status(status),
         Err(Unfit::Ended(end)) => end,
         Err(Unfit::Failed(_) | Unfit::Breaks(_)) => End::Empty,

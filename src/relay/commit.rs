@@ -47,16 +47,20 @@ impl From<End> for Unfit {
     }
 }
 
-/// Reads an answer that is not streamed until it may be given to the client. `silence`: how long
-/// the upstream may say nothing meanwhile; `answers`: its dialect, if the model's words are in it;
+/// Reads an answer that is not streamed until it may be given to the client, from its `first` bytes
+/// on if they have been looked at. `silence`: how long the upstream may say nothing meanwhile; `answers`: its dialect, if the model's words are in it;
 /// `expected`: what the combo wants of them.
 pub(super) async fn whole(
-    mut body: AnswerBody,
+    (first, mut body): (Option<Bytes>, AnswerBody),
     silence: Duration,
     answers: Option<Dialect>,
     expected: Option<&Validation>,
 ) -> Result<Committed, Unfit> {
-    let Some(first) = next(&mut body, silence).await? else { return Err(End::Empty.into()) };
+    let first = match first {
+        Some(first) => Some(first),
+        None => next(&mut body, silence).await?,
+    };
+    let Some(first) = first else { return Err(End::Empty.into()) };
     let mut read = Held::One(first);
     while read.len() < WHOLE {
         match next(&mut body, silence).await? {
@@ -88,7 +92,8 @@ fn fit(whole: Bytes, answers: Option<Dialect>, expected: Option<&Validation>) ->
     }
 }
 
-async fn next(body: &mut AnswerBody, silence: Duration) -> Result<Option<Bytes>, End> {
+/// The next bytes, if they come in time; none: it has ended.
+pub(super) async fn next(body: &mut AnswerBody, silence: Duration) -> Result<Option<Bytes>, End> {
     // What came with the head is there already: no timer for it.
     let next = match body.next().now_or_never() {
         Some(next) => Ok(next),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actors::permit::Permit;
+use bytes::Bytes;
 use policy::change::{Exclusion, Refusal};
 use policy::limiter::RateHeaders;
 use policy::plan::Planned;
@@ -12,15 +13,15 @@ use policy::time::Millis;
 use policy::verdict::End;
 
 use super::cascade::Run;
-use super::commit::{Committed, Unfit, whole};
+use super::commit::{Committed, Unfit, next, whole};
 use super::fault::Fault;
 use super::send::{Hit, Shot, send};
 use super::source::{Bounds, Source};
 use crate::formats::body::splice;
-use crate::formats::{redact, sight};
+use crate::formats::{redact, sight, sse};
 use crate::settings::{Secret, StreamSettings};
 use crate::upstream::oauth::Pass;
-use crate::upstream::{Answer, AnswerBody, Endpoint, HeaderMap, StreamTimeouts};
+use crate::upstream::{Answer, AnswerBody, Endpoint, HeaderMap, HeaderName, HeaderValue, StreamTimeouts};
 
 /// Limit to the head of a stream, unless the combo sets one (decision 9).
 const STREAM_LIMIT: Duration = Duration::from_secs(120);
@@ -61,8 +62,20 @@ impl Opening<'_> {
 pub(super) enum Opened {
     /// Events.
     Stream(Head, Box<Source>),
-    /// Bytes.
-    Other(Head, AnswerBody),
+    /// Bytes; the first ones, if they were looked at.
+    Other(Head, Option<Bytes>, AnswerBody),
+}
+
+impl Opened {
+    /// Events; `first`: they were found under another label, and begin so.
+    fn events(mut head: Head, mut source: Source, first: Option<Bytes>) -> Self {
+        if let Some(first) = first {
+            let kind = HeaderValue::from_static("text/event-stream");
+            head.headers.insert(HeaderName::from_static("content-type"), kind);
+            source.feed(first);
+        }
+        Self::Stream(head, Box::new(source))
+    }
 }
 
 /// What an attempt was sent with: an upstream may repeat it.
@@ -120,10 +133,10 @@ impl Run<'_> {
         let opening = Opening { endpoint, target, timeouts, limit, holds_on, sent_at };
         match self.open(&opening, permit).await? {
             Opened::Stream(head, source) => self.begin(head, source, &opening, permit).await,
-            Opened::Other(head, body) => {
+            Opened::Other(head, first, body) => {
                 let dialect = self.inquiry.route.dialect();
                 let expected = self.plan.validation.as_deref();
-                match whole(body, limit, self.inquiry.route.answers(), expected).await {
+                match whole((first, body), limit, self.inquiry.route.answers(), expected).await {
                     Ok(committed) => Ok((head, committed)),
                     Err(Unfit::Ended(end)) => Err(Fault::of(end)),
                     Err(Unfit::Breaks(breach)) => Err(Fault::breaks(breach)),
@@ -165,15 +178,26 @@ impl Run<'_> {
         if let Some(secret) = key.secret() {
             headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
         }
-        let streamed = is_event_stream(&headers);
-        let head = Head { status, headers, key };
-        if !streamed {
-            return Ok(Opened::Other(head, body));
+        let (head, mut body) = (Head { status, headers, key }, body);
+        let mut first = None;
+        if !is_event_stream(&head.headers) {
+            if !self.wants_events() {
+                return Ok(Opened::Other(head, None, body));
+            }
+            first = next(&mut body, *limit).await.map_err(Fault::of)?;
+            if !first.as_deref().is_some_and(sse::begins) {
+                return Ok(Opened::Other(head, first, body));
+            }
         }
         let left = holds_on.then(|| limit.saturating_sub(asked.elapsed()));
         let bounds = self.bounds(timeouts, left);
         let source = Source::new(body, route.dialect(), bounds, (self.asked_at, *sent_at), clock);
-        Ok(Opened::Stream(head, Box::new(source)))
+        Ok(Opened::events(head, source, first))
+    }
+
+    /// A stream was asked for, and of the model's words.
+    fn wants_events(&self) -> bool {
+        self.inquiry.stream && self.inquiry.route.answers().is_some()
     }
 
     /// The limits of a stream. `left`: what is left of the limit to the head, which goes on to the

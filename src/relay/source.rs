@@ -140,6 +140,12 @@ impl Source {
         }
     }
 
+    /// What was read of it before.
+    pub(super) fn feed(&mut self, first: Bytes) {
+        self.scanner.feed(first);
+        self.unjudged = self.weighs;
+    }
+
     /// The client gets this answer and no other.
     pub(super) fn has_begun(&self) -> bool {
         self.progress.has_begun()
@@ -193,8 +199,7 @@ impl Source {
             match body.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(chunk))) => {
                     self.watch.heard(self.clock.now());
-                    self.scanner.feed(chunk);
-                    self.unjudged = self.weighs;
+                    self.feed(chunk);
                 }
                 Poll::Ready(Some(Err(_))) => {
                     self.body_over = true;

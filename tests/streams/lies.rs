@@ -5,15 +5,64 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, End, Setup, eventually, within};
+use crate::support::{Answer, End, Gate, Setup, eventually, within};
 use crate::{ALL, CHAT, events, got, open_events, pair};
 
 /// Well before an idle connection is closed anyway.
 const SOON: Duration = Duration::from_secs(5);
 
+/// Labels of an answer whose content is another one's.
+const LABELS: [&str; 4] = [
+    "content-type: application/json\r\n",
+    "content-type: text/plain; charset=utf-8\r\n",
+    "",
+    "content-type: text/html\r\n",
+];
+
 /// An event stream under another label, each event in a chunk of its own.
 fn labelled(label: &str, events: &[&str]) -> Answer {
     events.iter().fold(Answer::chunked(200, label), |answer, event| answer.chunk(event))
+}
+
+#[test]
+fn events_are_events_whatever_their_label() {
+    for label in LABELS {
+        for dialect in ALL {
+            let world = pair(dialect);
+            let gate = Gate::default();
+            let begun = dialect.opening() + dialect.text;
+            let rest = dialect.text.to_owned() + &dialect.stop.concat() + dialect.end;
+            let answer = labelled(label, &[&dialect.opening(), dialect.text]);
+            world.upstream("a").answers(answer.until(&gate).chunk(&rest).last_chunk());
+            let mut wire = world.open(dialect.route, &dialect.body("m"));
+            let reply = wire.read_until(|reply| reply.body.len() >= begun.len());
+            assert_eq!(reply.header("content-type"), Some("text/event-stream"), "{label}");
+            gate.open();
+            got(&wire.reply(), &(begun + &rest));
+        }
+    }
+}
+
+#[test]
+fn an_error_among_events_is_one_whatever_their_label() {
+    for label in LABELS {
+        for dialect in ALL {
+            let world = pair(dialect);
+            world.upstream("a").answers(labelled(label, &[&dialect.opening(), dialect.quota]).last_chunk());
+            got(&dialect.ask(&world, "m"), &dialect.complete());
+        }
+    }
+}
+
+#[test]
+fn a_cut_among_events_is_told_whatever_their_label() {
+    for label in LABELS {
+        let world = pair(&CHAT);
+        world.upstream("a").answers(labelled(label, &[CHAT.text, CHAT.text]).last_chunk());
+        let reply = CHAT.ask(&world, "m");
+        assert_ne!(reply.end, End::Complete);
+        assert!(reply.text().contains("upstream_truncated"), "{label}{}", reply.text());
+    }
 }
 
 /// No client of a stream would find a word in it.

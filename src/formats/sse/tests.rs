@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::Index;
 
-use super::{Frame, Scanner, TooLong};
+use super::{Frame, Scanner, TooLong, begins};
 
 const CAP: usize = 1024;
 
@@ -323,5 +323,16 @@ proptest! {
         let (told, expected) = (read(pieces, CAP), whole(&text));
         prop_assert_eq!(&told.bytes, &text);
         prop_assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn events_are_told_from_other_bodies_by_how_they_begin() {
+    for body in ["data: x", "data:x", "event: error\n", ": ping", "\n\nid: 7", "\u{feff}retry: 1", "dat", "e"]
+    {
+        assert!(begins(body.as_bytes()), "{body}");
+    }
+    for body in ["", "\n", "{\"data\":1}", "<html>", "[]", "dear client", "events", "null", "dataset"] {
+        assert!(!begins(body.as_bytes()), "{body}");
     }
 }

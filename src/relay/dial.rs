@@ -10,7 +10,7 @@ use policy::limiter::RateHeaders;
 use policy::plan::Planned;
 use policy::stream::{Limit, PaceSettings, StreamLimits};
 use policy::time::Millis;
-use policy::verdict::End;
+use policy::verdict::{End, Transport};
 
 use super::cascade::Run;
 use super::commit::{Committed, Unfit, next, whole};
@@ -137,6 +137,8 @@ impl Run<'_> {
                 let dialect = self.inquiry.route.dialect();
                 let expected = self.plan.validation.as_deref();
                 match whole((first, body), limit, self.inquiry.route.answers(), expected).await {
+                    // A client that reads events would find none, and no error: an empty answer.
+                    Ok(_) if self.wants_events() => Err(Fault::of(End::Transport(Transport::BadAnswer))),
                     Ok(committed) => Ok((head, committed)),
                     Err(Unfit::Ended(end)) => Err(Fault::of(end)),
                     Err(Unfit::Breaks(breach)) => Err(Fault::breaks(breach)),

@@ -135,6 +135,26 @@ fn odd_answers_are_answers() {
     }
 }
 
+/// A client that reads events would find none, and no error.
+#[test]
+fn a_whole_answer_is_none_to_who_asked_for_a_stream() {
+    let whole = [
+        "{\"choices\":[{\"index\":0,\"message\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}",
+        "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"stop_reason\":\"end_turn\"}",
+        "{\"status\":\"completed\",\"output\":[{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"x\"}]}]}",
+    ];
+    for (dialect, whole) in ALL.into_iter().zip(whole) {
+        let world = pair(dialect);
+        world.upstream("a").answers(Answer::json(200, whole));
+        got(&dialect.ask(&world, "m"), &dialect.complete());
+        let world = Setup::new().provider("a", 1).start();
+        world.upstream("a").answers(Answer::json(200, whole));
+        dialect.ask(&world, "a/x").is_error(502, "bad_gateway");
+        world.order("connection", "a-1", json!({"message": "reset"}));
+        got(&world.post(dialect.route, json!({"model": "a/x", "max_tokens": 9})), whole);
+    }
+}
+
 /// An error with a piece of the answer beside it.
 #[test]
 fn an_error_beside_content_is_an_error() {

@@ -15,6 +15,7 @@ use policy::catalogue::Dialect;
 use policy::stream::{Ending, Finish, Kind, Sight};
 
 pub use self::failure::{StreamError, failure};
+use super::quality::{Quality, judge};
 use super::sse::Frame;
 use super::walk::{self, Walk, Walked};
 
@@ -24,7 +25,7 @@ const KEEP_ALIVE: [&[u8]; 5] = [b"keepalive", b"keep-alive", b"keep_alive", b"he
 /// What the frame says.
 pub fn look(dialect: Dialect, frame: &Frame<'_>) -> Sight {
     if !frame.has_data() {
-        return Sight::default();
+        return bare(dialect, &frame.content());
     }
     let data = frame.data();
     let data = data.trim_ascii();
@@ -39,6 +40,12 @@ pub fn look(dialect: Dialect, frame: &Frame<'_>) -> Sight {
         _ if KEEP_ALIVE.contains(&frame.name()) => keep_alive(dialect, frame.name()),
         _ => Sight::of(Kind::Opaque),
     }
+}
+
+/// No event, but what a server sends that fails before it can make one (FC-001).
+fn bare(dialect: Dialect, text: &[u8]) -> Sight {
+    let failed = text.trim_ascii_start().starts_with(b"{") && judge(dialect, text) == Quality::Error;
+    if failed { self::failed() } else { Sight::default() }
 }
 
 /// Anthropic's clients know its ping; of any other one no client of the dialect has heard.

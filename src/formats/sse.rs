@@ -215,6 +215,11 @@ impl<'a> Frame<'a> {
         Cow::Owned(joined)
     }
 
+    /// Its data; without a `data` line, what stands there instead.
+    pub fn content(&self) -> Cow<'a, [u8]> {
+        if self.has_data() { self.data() } else { Cow::Borrowed(self.bytes) }
+    }
+
     /// Whether it has a `data` line, be it an empty one.
     pub fn has_data(&self) -> bool {
         self.parts.data_lines > 0

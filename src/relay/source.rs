@@ -274,7 +274,7 @@ impl Source {
                 Fate::Pass => continue,
                 Fate::Comment => self.comment = true,
                 Fate::Fails => {
-                    let data = Bytes::copy_from_slice(&frame.data());
+                    let data = Bytes::copy_from_slice(&frame.content());
                     self.close = Some(self.failed(span, data));
                 }
                 Fate::Completes => self.close = Some(Close::Complete),
@@ -295,7 +295,7 @@ impl Source {
     fn end_of_body(&mut self) -> Option<Bytes> {
         let mut last = None;
         if let Some(frame) = self.scanner.rest() {
-            let data = frame.data();
+            let data = frame.content();
             if *data == *b"[DONE]" || is_complete_json(&data) {
                 let seen = sight::look(self.dialect, &frame);
                 let fate = self.progress.saw(&seen);

@@ -81,6 +81,22 @@ fn json_under_the_label_of_a_stream_is_a_failed_attempt() {
     }
 }
 
+/// FC-001: an error of JSON under the label of a stream says what went wrong.
+#[test]
+fn fc_001_an_error_under_the_label_of_a_stream_is_read() {
+    for (dialect, ends) in
+        ALL.into_iter().flat_map(|dialect| [(dialect, ""), (dialect, "\n"), (dialect, "\n\n")])
+    {
+        let world = Setup::new().provider("a", 1).start();
+        let error = "{\"error\":{\"code\":\"insufficient_quota\",\"type\":\"insufficient_quota\",\"message\":\"no more\"}}";
+        let answer = labelled("content-type: text/event-stream\r\n", &[&(error.to_owned() + ends)]);
+        world.upstream("a").answers(answer.last_chunk());
+        let reply = dialect.ask(&world, "a/x");
+        assert_eq!((reply.status, reply.end), (429, End::Complete), "{}", reply.text());
+        assert_eq!(reply.json()["error"]["message"], "no more");
+    }
+}
+
 #[test]
 fn a_page_is_no_answer_whatever_its_label() {
     for label in ["content-type: text/html\r\n", "content-type: text/event-stream\r\n"] {

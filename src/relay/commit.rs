@@ -3,16 +3,21 @@
 //! One that is not streamed commits when it is whole (up to 1 MiB, its length right, its JSON
 //! closed: decision 9a) and holds something. How a stream begins is told in `begin`.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use policy::catalogue::Dialect;
+use policy::stream::Limit;
 use policy::validation::{Breach, Validation};
 use policy::verdict::{End, Transport};
+use tokio::time::{Sleep, sleep};
 
 use super::held::Held;
-use super::source::Source;
+use super::source::{Close, Read, Source};
 use crate::formats::body::is_complete_json;
 use crate::formats::quality::predicates::breach;
 use crate::formats::quality::{Quality, judge};
@@ -26,7 +31,7 @@ pub(super) enum Committed {
     /// All of it.
     Whole(Bytes),
     /// Its beginning, and the bytes to come.
-    Body(Bytes, AnswerBody),
+    Body(Bytes, Box<Remainder>),
     /// Its beginning, and the events to come.
     Stream(Bytes, Box<Source>),
 }
@@ -68,7 +73,40 @@ pub(super) async fn whole(
             None => return fit(read.join(), answers, expected),
         }
     }
-    Ok(Committed::Body(read.join(), body))
+    Ok(Committed::Body(read.join(), Box::new(Remainder { body, silence, timer: None })))
+}
+
+/// What is still to come of an answer that is not streamed. Its length is anybody's guess, a
+/// silence within it is not: it may last as long as before commit.
+pub(super) struct Remainder {
+    body: AnswerBody,
+    silence: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Remainder {
+    /// The whole length, if the upstream stated it.
+    pub(super) fn expected(&self) -> Option<u64> {
+        self.body.expected()
+    }
+
+    /// The next bytes, or how it ended.
+    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+        match self.body.poll_next_unpin(cx) {
+            Poll::Pending => {
+                let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.silence)));
+                timer.as_mut().poll(cx).map(|()| Read::End(Close::Limit(Limit::Idle)))
+            }
+            Poll::Ready(read) => {
+                self.timer = None;
+                Poll::Ready(match read {
+                    Some(Ok(bytes)) => Read::Bytes(bytes),
+                    Some(Err(_)) => Read::End(Close::Truncated),
+                    None => Read::End(Close::Complete),
+                })
+            }
+        }
+    }
 }
 
 /// Quality validation (flow 6.11.53, FC-028): one walk over the answer.

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use actors::permit::Permit;
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::Stream;
 use policy::catalogue::Dialect;
 use policy::ids::ConnectionId;
 use policy::stream::Limit;
@@ -20,6 +20,7 @@ use serde_json::json;
 use tokio::sync::futures::OwnedNotified;
 
 use super::Tower;
+use super::commit::Remainder;
 use super::dial::Key;
 use super::judging::Known;
 use super::meter::Meter;
@@ -27,7 +28,6 @@ use super::resume::{Added, Resume};
 use super::source::{Close, Read, Source};
 use crate::formats::error::{ErrorFacts, frame};
 use crate::formats::redact;
-use crate::upstream::AnswerBody;
 
 const CUT: &str = "the upstream's answer was cut before it was complete";
 
@@ -49,7 +49,7 @@ enum Stage {
 /// What is still to come.
 pub(super) enum Rest {
     /// Bytes of no known shape.
-    Body(AnswerBody),
+    Body(Box<Remainder>),
     /// Events.
     Stream(Box<Source>),
     /// Nothing: the upstream's connection is closed or in other hands.
@@ -107,12 +107,7 @@ impl Relayed {
 
     fn poll_flow(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
         let read = match &mut self.rest {
-            Rest::Body(body) => match body.poll_next_unpin(cx) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Read::Bytes(bytes)),
-                Poll::Ready(Some(Err(_))) => Poll::Ready(Read::End(Close::Truncated)),
-                Poll::Ready(None) => Poll::Ready(Read::End(Close::Complete)),
-            },
+            Rest::Body(body) => body.poll_read(cx),
             Rest::Stream(source) => source.poll_read(cx),
             Rest::Gone => Poll::Ready(Read::End(Close::Complete)),
         };

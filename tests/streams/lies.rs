@@ -257,6 +257,21 @@ fn fc_083_a_connection_with_bytes_behind_the_end_is_not_used_again() {
     assert_eq!(world.upstream("a").connections(), 1);
 }
 
+/// A long answer that is not streamed goes out before it is whole; it may not keep its slot for ever.
+#[test]
+fn a_long_answer_that_stops_is_ended() {
+    let keys = "format = \"openai\"\ntimeouts = { first_byte = \"400ms\" }";
+    let world = Setup::new().provider_with("a", 1, keys).start();
+    let body = format!("{{\"choices\":[{{\"message\":{{\"content\":\"{}\"", "x".repeat(1_200_000));
+    world
+        .upstream("a")
+        .answers(Answer::lying(200, "content-type: application/json\r\n", 2_000_000, body).hangs());
+    let reply = world.post(CHAT.route, json!({"model": "a/x"}));
+    assert_eq!((reply.status, reply.end), (200, End::Closed));
+    eventually("the slot is free", || world.in_flight("a-1") == 0);
+    eventually("the vendor is told", || world.upstream("a").closed() == 1);
+}
+
 /// Nothing of ours looks like an answer: neither the last frame of a stream nor a body.
 #[test]
 fn fc_086_no_text_of_ours_is_the_assistants() {

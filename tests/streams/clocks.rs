@@ -1,10 +1,10 @@
-//! Each clock and its limit, over sockets (decision 18a; FC-030, FC-032, FC-093). What they do
+//! Each clock and its limit, over sockets (decision 18a; FC-030, FC-031, FC-032, FC-088, FC-093). What they do
 //! for minutes is tested on paused time in `policy::stream`.
 
 use std::time::{Duration, Instant};
 
 use crate::support::{Answer, End, Reply, Setup, World, eventually};
-use crate::{ALL, CHAT, Dialect, events, got, open_events};
+use crate::{ALL, CHAT, Dialect, MESSAGES, RESPONSES, events, got, open_events};
 
 fn with(section: &str, dialect: &Dialect) -> World {
     let section = format!("[stream]\n{section}");
@@ -163,4 +163,90 @@ fn limits_are_resolved_per_provider() {
     let world = Setup::new().provider_with("a", 1, keys).start();
     world.upstream("a").answers(open_events(&[]).hangs());
     CHAT.ask(&world, "a/x").is_error(504, "STREAM_READINESS_TIMEOUT");
+}
+
+/// FC-031: an account whose models think longer than the section allows.
+#[test]
+fn fc_031_pauses_of_thinking_are_borne_where_a_limit_is_longer() {
+    let section = "[stream]\nfirst_content_timeout = \"200ms\"\ncontent_stall_timeout = \"200ms\"";
+    let pause = Duration::from_millis(500);
+    for dialect in ALL {
+        for (timeouts, borne) in
+            [("{ first_content = \"10s\", content_stall = \"10s\" }", true), ("{ }", false)]
+        {
+            let formats = "format = [\"openai\", \"anthropic\", \"responses\"]";
+            let keys = format!("{formats}\ntimeouts = {timeouts}");
+            let world = Setup::new().section(section).provider_with("a", 1, &keys).start();
+            let answer =
+                open_events(&[&dialect.opening()]).pauses(pause).chunk(dialect.reasoning).pauses(pause);
+            let rest = dialect.text.to_owned() + &dialect.stop.concat() + dialect.end;
+            world.upstream("a").answers(answer.chunk(&rest).last_chunk());
+            let reply = dialect.ask(&world, "a/x");
+            match borne {
+                true => got(&reply, &(dialect.opening() + dialect.reasoning + &rest)),
+                false => drop(reply.is_error(504, "STREAM_READINESS_TIMEOUT")),
+            }
+        }
+    }
+}
+
+/// FC-032: it takes longer than any of its limits, and never longer between two words.
+#[test]
+fn fc_032_what_goes_on_is_not_ended() {
+    let limits =
+        "first_content_timeout = \"500ms\"\ncontent_stall_timeout = \"500ms\"\nidle_timeout = \"500ms\"";
+    for dialect in ALL {
+        let world = with(limits, dialect);
+        let pause = Duration::from_millis(150);
+        let talks = (0..8).fold(Answer::stream(), |answer, _| answer.chunk(dialect.text).pauses(pause));
+        let end = dialect.stop.concat() + dialect.end;
+        world.upstream("a").answers(talks.chunk(&end).last_chunk());
+        let (reply, took) = timed(dialect, &world, "m");
+        got(&reply, &(dialect.text.repeat(8) + &end));
+        assert!(took > Duration::from_millis(1_000), "{took:?}");
+    }
+}
+
+/// FC-032: the client library would end a call that has no head after five seconds.
+#[test]
+fn fc_032_a_head_may_take_its_time() {
+    let world = Setup::new().provider("a", 1).start();
+    let late = Duration::from_millis(5_500);
+    world.upstream("a").answers(events(&[&CHAT.complete()]).after(late));
+    world.upstream("a").answers_first([Answer::good("late").after(late)]);
+    std::thread::scope(|scope| {
+        let whole = scope.spawn(|| world.ask("a/x"));
+        eventually("the first is asked", || world.upstream("a").asked() == 1);
+        got(&CHAT.ask(&world, "a/x"), &CHAT.complete());
+        whole.join().unwrap().served_by("late");
+    });
+}
+
+/// FC-088: whatever the model does is progress; a typed keep-alive is a sign of life, and no more.
+#[test]
+fn fc_088_reasoning_and_tools_are_progress_and_any_byte_is_life() {
+    let arguments = "event: response.function_call_arguments.delta\ndata: {\"type\":\"response.function_call_arguments.delta\",\"item_id\":\"i\",\"delta\":\"{\"}\n\n";
+    let input = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\"}}\n\n";
+    let alive = "event: keepalive\ndata: {\"type\":\"keepalive\"}\n\n";
+    let both = "content_stall_timeout = \"500ms\"\nidle_timeout = \"500ms\"";
+    let idle = "content_stall_timeout = \"0s\"\nidle_timeout = \"500ms\"";
+    for (dialect, frame, section, code) in [
+        (&CHAT, CHAT.reasoning, both, None),
+        (&RESPONSES, arguments, both, None),
+        (&MESSAGES, input, both, None),
+        (&RESPONSES, alive, idle, None),
+        (&RESPONSES, alive, both, Some("STREAM_CONTENT_STALL")),
+    ] {
+        let world = with(section, dialect);
+        let pause = Duration::from_millis(150);
+        let frames = (0..8).fold(open_events(&[dialect.text]), |answer, _| answer.pauses(pause).chunk(frame));
+        let end = dialect.stop.concat() + dialect.end;
+        world.upstream("a").answers(frames.chunk(&end).last_chunk());
+        let reply = dialect.ask(&world, "m");
+        let text = reply.text();
+        match code {
+            None => assert!(reply.end == End::Complete && text.ends_with(&end), "{text}"),
+            Some(code) => assert!(reply.end != End::Complete && text.contains(code), "{text}"),
+        }
+    }
 }

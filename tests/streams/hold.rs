@@ -71,6 +71,24 @@ fn fc_005_nothing_is_sent_before_anything_is_known() {
     assert_eq!((reply.status, reply.end), (503, End::Complete), "{}", reply.text());
 }
 
+/// FC-005: the status, and when to come again.
+#[test]
+fn fc_005_what_a_single_target_answers_keeps_its_status_and_its_wait() {
+    for dialect in ALL {
+        let world = Setup::new().refusing("a").start();
+        let reply = dialect.ask(&world, "a/x");
+        reply.is_error(502, "bad_gateway");
+        let world = Setup::new().provider("a", 1).start();
+        let wait = "content-type: application/json\r\nretry-after: 7\r\n";
+        world.upstream("a").answers(Answer::sized(429, wait, "{\"error\":{\"message\":\"slow down\"}}"));
+        let reply = dialect.ask(&world, "a/x");
+        assert_eq!((reply.status, reply.end), (429, End::Complete), "{}", reply.text());
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+        assert_eq!(reply.header("retry-after"), Some("7"));
+        assert_eq!(reply.json()["error"]["message"], "slow down");
+    }
+}
+
 /// (i) comments only; (ii) a role and a finish reason; nothing at all; a terminal event alone.
 #[test]
 fn fc_028_a_stream_without_output_is_a_failed_attempt() {

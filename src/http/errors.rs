@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::formats::body::BadBody;
 use crate::formats::error::{ErrorFacts, body, frame};
-use crate::relay::{Story, Trouble};
+use crate::relay::{Lack, Story, Trouble};
 
 pub use codes::Code;
 use own_limit::own_limit;
@@ -152,7 +152,8 @@ pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> 
                 504 => Code::GatewayTimeout,
                 _ => Code::BadGateway,
             });
-            Problem::new(code, failed_message(story)).status(status).after(retry_after_ms)
+            let message = failed_message(story) + &knob(status, lack);
+            Problem::new(code, message).status(status).after(retry_after_ms)
         }
         Trouble::UpstreamAuth => Problem::new(
             Code::UpstreamAuthFailed,
@@ -176,6 +177,17 @@ fn failed_message(story: &Story) -> String {
     match story.attempts {
         1 => "the upstream gave no usable answer".into(),
         attempts => format!("all {attempts} attempts failed"),
+    }
+}
+
+/// What moves the limit that was reached, for the end of a message (FC-092).
+fn knob(status: u16, lack: Option<Lack>) -> String {
+    match (lack, status) {
+        (Some(Lack::Time(limit)), _) => format!("; the limit is `stream.{}`", limit.setting()),
+        (None, 504) => {
+            "; the limits are `upstream.first_byte_timeout` and a combo's `target_timeout_ms`".into()
+        }
+        _ => String::new(),
     }
 }
 

@@ -250,3 +250,24 @@ fn fc_088_reasoning_and_tools_are_progress_and_any_byte_is_life() {
         }
     }
 }
+
+/// FC-092: who is told of a limit is told what moves it, streamed or not.
+#[test]
+fn fc_092_an_error_of_time_names_its_setting() {
+    for dialect in ALL {
+        let formats = "format = [\"openai\", \"anthropic\", \"responses\"]";
+        let keys = format!("{formats}\ntimeouts = {{ first_byte = \"200ms\", first_content = \"200ms\" }}");
+        let world = Setup::new().provider_with("a", 1, &keys).start();
+        let named = |reply: Reply, code: &str, setting: &str| {
+            reply.is_error(504, code);
+            let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(message.contains(&format!("`{setting}`")), "{message}");
+        };
+        world.upstream("a").answers(open_events(&[]).hangs());
+        named(dialect.ask(&world, "a/x"), "STREAM_READINESS_TIMEOUT", "stream.first_content_timeout");
+        world.upstream("a").answers(Answer::silence());
+        named(dialect.ask(&world, "a/x"), "gateway_timeout", "upstream.first_byte_timeout");
+        let whole = serde_json::json!({"model": "a/x", "max_tokens": 9});
+        named(world.post(dialect.route, whole), "gateway_timeout", "upstream.first_byte_timeout");
+    }
+}

@@ -86,6 +86,29 @@ fn fc_062_a_second_signal_exits_at_once_and_so_does_the_end_of_the_grace() {
     }
 }
 
+/// In whatever phase a stream is: it is told, and not left to guess.
+#[test]
+fn fc_062_at_the_end_of_the_grace_streams_are_told() {
+    let site = Site::new("told", "300ms");
+    site.edit(|config| config + "[stream]\nearly_commit = \"50ms\"\nheartbeat = \"50ms\"\n");
+    let mut process = site.start();
+    let model = |name: &str| format!("{{\"model\":\"demo-b/{name}\",\"stream\":true}}");
+    let flows = open(&process.address, "POST", "/v1/chat/completions", &model("chunks-600x100"));
+    let waits = open(&process.address, "POST", "/v1/chat/completions", &model("hang"));
+    eventually("both run", || actors(&process.address)["connection/demo-b-1"]["inFlight"] == 2);
+    // The head of the second is out when its first comment is.
+    let mut first = [0; 1];
+    assert_eq!(waits.peek(&mut first).unwrap(), 1);
+    signal(&process);
+    for stream in [flows, waits] {
+        let (status, _, body) = read(stream);
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(body.matches("\"draining\"").count(), 1, "{body}");
+        assert!(!body.contains("[DONE]"), "{body}");
+    }
+    assert!(process.child.wait().unwrap().success());
+}
+
 #[test]
 fn fc_060_orders_and_rests_survive_a_restart() {
     let site = Site::new("survive", "5s");

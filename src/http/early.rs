@@ -14,6 +14,7 @@ use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use bytes::Bytes;
 use policy::catalogue::Dialect;
+use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::body::Outbound;
@@ -21,6 +22,7 @@ use super::errors::{Code, Problem, of_trouble};
 use super::inference::is_event_stream;
 use super::state::{Http, Running};
 use crate::formats::error::frame_of_body;
+use crate::formats::redact;
 use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served};
 
 const COMMENT: &[u8] = b": keep-alive\n\n";
@@ -29,7 +31,7 @@ const COMMENT: &[u8] = b": keep-alive\n\n";
 pub(super) type Serving = Pin<Box<dyn Future<Output = (Served, Inquiry)>>>;
 
 enum Stage {
-    Waiting(Serving, Running),
+    Waiting(Serving, Running, Pin<Box<OwnedNotified>>),
     Flowing(Outbound),
     /// The last bytes are out; the next poll lets them be flushed. `good`: the answer is complete.
     Last {
@@ -55,7 +57,8 @@ pub(super) fn commit(serving: Serving, dialect: Dialect, http: &Http, running: R
     let mut beat = interval(every.max(Duration::from_millis(1)));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     http.worker.tower.metrics.committed_early();
-    let stage = Stage::Waiting(serving, running);
+    let cutoff = Box::pin(http.worker.tower.cutoff.clone().notified_owned());
+    let stage = Stage::Waiting(serving, running, cutoff);
     let body = Early { stage, http: http.clone(), dialect, write_stall: settings.write_stall, beat };
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
@@ -82,7 +85,7 @@ impl Early {
             }
             Outcome::Upstream(reply) => match own_words(&reply, self.dialect) {
                 Some(frame) => return Some(self.fails(frame)),
-                None => Problem::new(Code::UpstreamError, "the upstream's answer was no stream"),
+                None => no_words(&reply),
             },
             Outcome::Ours(trouble) => {
                 let now = self.http.worker.tower.owners.clock.now();
@@ -108,6 +111,21 @@ fn own_words(reply: &Reply, dialect: Dialect) -> Option<String> {
     }
 }
 
+/// An answer that holds nothing that could be an event: a page, or no stream.
+fn no_words(reply: &Reply) -> Problem {
+    match &reply.body {
+        ReplyBody::Whole(page) if !(200..300).contains(&reply.status) => {
+            Problem::upstream_page(reply.status, redact::text_of(page))
+        }
+        _ => Problem::new(Code::UpstreamError, "the upstream's answer was no stream"),
+    }
+}
+
+/// The grace of a shutdown is over.
+fn shutting_down() -> Problem {
+    Problem::new(Code::Draining, "switchtower is shutting down; there is no answer yet")
+}
+
 impl MessageBody for Early {
     type Error = Box<dyn std::error::Error>;
 
@@ -119,13 +137,17 @@ impl MessageBody for Early {
         let body = &mut *self;
         loop {
             match &mut body.stage {
-                Stage::Waiting(serving, _) => {
+                Stage::Waiting(serving, _, cutoff) => {
                     let Poll::Ready((served, inquiry)) = serving.as_mut().poll(cx) else {
+                        if cutoff.as_mut().poll(cx).is_ready() {
+                            let last = body.fails(shutting_down().frame(body.dialect));
+                            return Poll::Ready(Some(Ok(last)));
+                        }
                         let beats = body.beat.poll_tick(cx);
                         return beats.map(|_| Some(Ok(Bytes::from_static(COMMENT))));
                     };
                     let waiting = std::mem::replace(&mut body.stage, Stage::Over);
-                    let Stage::Waiting(_, running) = waiting else { unreachable!("it was just polled") };
+                    let Stage::Waiting(_, running, _) = waiting else { unreachable!("it was just polled") };
                     if let Some(bytes) = body.go_on(served, &inquiry, running) {
                         return Poll::Ready(Some(Ok(bytes)));
                     }

@@ -63,6 +63,24 @@ fn fc_033_a_failure_is_told_inside_the_stream() {
     }
 }
 
+/// A page has no words that a frame could repeat: its status and its text are told.
+#[test]
+fn fc_033_a_page_is_told_inside_the_stream() {
+    for dialect in ALL {
+        let world = early(dialect);
+        let gate = Gate::default();
+        let page = Answer::sized(503, "content-type: text/html\r\n", "<h1>Back soon</h1>");
+        world.upstream("a").answers(page.held_by(&gate));
+        let mut wire = world.open(dialect.route, &dialect.body("a/x"));
+        wire.read_until(|reply| reply.text().contains(COMMENT));
+        gate.open();
+        let reply = wire.reply();
+        let text = reply.text();
+        assert!(text.contains("Back soon") && text.contains("answered 503"), "{text}");
+        assert_ne!(reply.end, End::Complete);
+    }
+}
+
 #[test]
 fn fc_033_what_is_known_in_time_keeps_its_status() {
     let world = early(&CHAT);

@@ -54,7 +54,7 @@ impl Opening<'_> {
 
     /// The configured limit to the first content, ms; `None`: another one holds, which is exact.
     pub(super) fn first_content_ms(&self) -> Option<Millis> {
-        (!self.holds_on).then(|| self.timeouts.first_content.as_millis() as Millis)
+        (!self.holds_on).then_some(self.timeouts.first_content.as_millis() as Millis)
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) enum Opened {
     /// Events.
     Stream(Head, Box<Source>),
     /// Bytes; the first ones, if they were looked at.
-    Other(Head, Option<Bytes>, AnswerBody),
+    Other(Head, Option<Bytes>, Box<AnswerBody>),
 }
 
 impl Opened {
@@ -136,7 +136,7 @@ impl Run<'_> {
             Opened::Other(head, first, body) => {
                 let dialect = self.inquiry.route.dialect();
                 let expected = self.plan.validation.as_deref();
-                match whole((first, body), limit, self.inquiry.route.answers(), expected).await {
+                match whole((first, *body), limit, self.inquiry.route.answers(), expected).await {
                     // A client that reads events would find none, and no error: an empty answer.
                     Ok(_) if self.wants_events() => Err(Fault::of(End::Transport(Transport::BadAnswer))),
                     Ok(committed) => Ok((head, committed)),
@@ -184,11 +184,11 @@ impl Run<'_> {
         let mut first = None;
         if !is_event_stream(&head.headers) {
             if !self.wants_events() {
-                return Ok(Opened::Other(head, None, body));
+                return Ok(Opened::Other(head, None, Box::new(body)));
             }
             first = next(&mut body, *limit).await.map_err(Fault::of)?;
             if !first.as_deref().is_some_and(sse::begins) {
-                return Ok(Opened::Other(head, first, body));
+                return Ok(Opened::Other(head, first, Box::new(body)));
             }
         }
         let left = holds_on.then(|| limit.saturating_sub(asked.elapsed()));

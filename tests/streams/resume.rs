@@ -8,6 +8,9 @@ use crate::{CHAT, Dialect, MESSAGES, RESPONSES, events, got, open_events};
 
 const ON: &str = "[resilience.stream_recovery]\ncontinue_mid_stream = true";
 
+/// A piece of text as an event of its dialect.
+type Delta = fn(&str) -> String;
+
 fn chat(text: &str) -> String {
     format!(
         "data: {{\"id\":\"c1\",\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":null}}]}}\n\n"
@@ -47,8 +50,7 @@ fn whole(dialect: &Dialect, delta: &str) -> Answer {
 
 #[test]
 fn e111_the_rest_is_added_without_what_it_repeats() {
-    let cases: [(&Dialect, fn(&str) -> String); 2] = [(&CHAT, chat), (&RESPONSES, response)];
-    for (dialect, delta) in cases {
+    for (dialect, delta) in [(&CHAT, chat as Delta), (&RESPONSES, response)] {
         let broken = open_events(&[&dialect.opening(), &delta("Hello wor")]).resets();
         let world = world(vec![broken, whole(dialect, &delta("Hello world!"))]);
         let body = serde_json::json!({"model": "a/x", "stream": true, "input": "q",

@@ -16,12 +16,13 @@ use policy::catalogue::Dialect;
 use policy::ids::ModelId;
 use policy::stream::continuation::{Continuation, Tally, Then, Turns};
 use policy::time::Millis;
+use tokio::time::{Sleep, sleep};
 
 use super::Worker;
 use super::cascade::Run;
 use super::dial::{Head, is_event_stream};
 use super::send::{Hit, Shot, send};
-use super::source::{Bounds, Close, Read, Source};
+use super::source::{Bounds, COMMENT, Close, Read, Source};
 use crate::formats::quality::predicates::opening_text;
 use crate::formats::thread::{Thread, request};
 use crate::upstream::{Answer, Endpoint, HeaderName, HeaderValue, Route};
@@ -63,6 +64,8 @@ pub(super) struct Resume {
     sent: String,
     policy: Continuation,
     asking: Option<Pin<Box<dyn Future<Output = Option<More>>>>>,
+    /// When the client gets a comment meanwhile; `None`: never.
+    beat: Option<Pin<Box<Sleep>>>,
 }
 
 impl Run<'_> {
@@ -88,6 +91,7 @@ impl Run<'_> {
             sent: opening_text(dialect, opening),
             policy: Continuation::new(true, dialect),
             asking: None,
+            beat: None,
             endpoint,
         }))
     }
@@ -133,8 +137,8 @@ impl Resume {
     /// What the request on its way has added.
     pub(super) fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Added> {
         let Some(asking) = &mut self.asking else { return Poll::Ready(Added::Cut(Bytes::new())) };
-        let Poll::Ready(more) = asking.as_mut().poll(cx) else { return Poll::Pending };
-        self.asking = None;
+        let Poll::Ready(more) = asking.as_mut().poll(cx) else { return self.poll_beat(cx) };
+        (self.asking, self.beat) = (None, None);
         // Who does not answer adds nothing.
         let More { text, tally } = more.unwrap_or(More { text: String::new(), tally: Tally::default() });
         let joined = self.policy.join(&self.sent, &text, &tally);
@@ -151,6 +155,22 @@ impl Resume {
             Then::Again if self.ask() => Added::Part(bytes.into()),
             Then::Again | Then::Fail => Added::Cut(bytes.into()),
         })
+    }
+}
+
+impl Resume {
+    /// The other answer is read to its end before anything of it goes out: that is silence, too.
+    fn poll_beat(&mut self, cx: &mut Context<'_>) -> Poll<Added> {
+        let every = Duration::from_millis(self.bounds.heartbeat_ms);
+        if every.is_zero() {
+            return Poll::Pending;
+        }
+        let beat = self.beat.get_or_insert_with(|| Box::pin(sleep(every)));
+        if beat.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        self.beat = None;
+        Poll::Ready(Added::Part(Bytes::from_static(COMMENT)))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::formats::sse::Scanner;
 use crate::upstream::AnswerBody;
 
 /// What stands for a typed keep-alive, and for silence.
-const COMMENT: &[u8] = b": keep-alive\n\n";
+pub(super) const COMMENT: &[u8] = b": keep-alive\n\n";
 
 /// How long the upstream's end is awaited after the answer's: a connection whose body is read to
 /// its end can be used again (contract 8, "Streams").

@@ -1,6 +1,8 @@
 //! Going on with a stream that was cut after the client had a part of it, where an operator wants
 //! that (flow 6.6; E111-E114).
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::support::{Answer, End, Reply, Setup, World, eventually};
@@ -66,6 +68,24 @@ fn e111_the_rest_is_added_without_what_it_repeats() {
         assert_eq!((asked.len(), world.failures("a")), (2, 1), "the break is the target's");
         eventually("the slot is free", || world.in_flight("a-1") == 0);
     }
+}
+
+/// FC-033, FC-093: the rest is read to its end first; the client is not left in silence.
+#[test]
+fn fc_093_comments_bridge_the_wait_for_the_rest() {
+    let beats = Setup::new().section(&format!("{ON}\n[stream]\nheartbeat = \"100ms\""));
+    let world = beats.provider("a", 1).start();
+    let slow = open_events(&[&chat("Hello wor")]).pauses(Duration::from_millis(450));
+    world
+        .upstream("a")
+        .answers(slow.chunk(chat("Hello world!")).chunk(CHAT.stop[0]).chunk(CHAT.end).last_chunk());
+    world.upstream("a").answers_first([open_events(&[&chat("Hello wor")]).resets()]);
+    let body =
+        serde_json::json!({"model": "a/x", "stream": true, "messages": [{"role": "user", "content": "q"}]});
+    let reply = world.post(CHAT.route, body);
+    assert_eq!((reply.status, reply.end), (200, End::Complete), "{}", reply.text());
+    assert!(reply.text().matches(": keep-alive\n\n").count() >= 2, "{}", reply.text());
+    assert!(reply.text().ends_with(CHAT.end), "{}", reply.text());
 }
 
 /// The rest may be cut as well.

@@ -5,6 +5,7 @@
 
 mod answer;
 mod client;
+mod proxy;
 mod upstream;
 mod world;
 
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 pub use answer::{Answer, Gate};
 pub use client::{End, Reply, Wire, post, request_bytes};
+pub use proxy::{Proxy, Way};
 pub use upstream::{Received, Upstream};
 pub use world::{Child, Setup, World, credential, get};
 

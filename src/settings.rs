@@ -37,7 +37,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, idle_fields, read_secret};
+pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, idle_fields, read_proxy, read_secret};
 pub use data::{ErrorDefault, ErrorRule, RuleScope};
 pub use effective::{Effective, tree};
 pub use entities::{
@@ -61,7 +61,7 @@ pub use services::{Admin, AutoDisable, Behaviour, Demo, Log, Mailbox, Metrics, S
 pub use sheet::Origin;
 pub use stored::Stored;
 pub use stored_connection::{
-    OwnSecrets, Secrets, StoredConnection, StoredConnections, check_connection, demo_credential,
+    Kept, OwnSecrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
 pub use stream::{StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
 pub use table::{REQUIRED, Row, table};

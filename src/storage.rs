@@ -18,6 +18,6 @@ pub use actor::{Dirty, Flush, Health, Keep, Store, Waiting};
 pub use codec::{Record, Unreadable};
 pub use database::{Database, OpenError, Tree};
 pub use history::{ReadUsage, Unread};
-pub use kept_connections::unlock;
+pub use kept_connections::{proxy_record, unlock};
 pub use tokens::{SaveTokens, StoredTokens};
 pub use vault::{Closed, KEY_VARIABLE, Vault, VaultError, key_path};

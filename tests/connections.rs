@@ -10,6 +10,8 @@ mod changes;
 #[path = "connections/overrides.rs"]
 mod overrides;
 mod process;
+#[path = "connections/proxies.rs"]
+mod proxies;
 #[path = "connections/rest.rs"]
 mod rest;
 #[path = "connections/stage.rs"]

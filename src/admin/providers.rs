@@ -3,6 +3,7 @@
 //! applies at once; requests that run keep what they began with.
 
 mod edit;
+mod proxy;
 mod secrets;
 mod view;
 
@@ -68,7 +69,7 @@ pub(super) async fn create(
     Ok(HttpResponse::Created().json(answer(shown(&admin, &id).await?, &idle)))
 }
 
-/// Puts a whole one in its place; a secret that is not given stays.
+/// Puts a whole one in its place; a secret or proxy that is not given stays.
 pub(super) async fn replace(
     request: HttpRequest,
     admin: web::Data<Admin>,

@@ -10,6 +10,7 @@ use super::entities::Connection;
 use super::finding::{Finding, Problem};
 use super::json;
 use super::kind::Kind;
+use super::proxy::{ACCEPTED_PROXY, Proxy};
 use super::secret::{Reference, Secret};
 use super::sheet::Sheet;
 use super::table::{self, Row};
@@ -46,7 +47,7 @@ pub const SECRETS: [(&str, &str); 3] = [
     ("refreshToken", "connections[].refresh_token"),
 ];
 
-/// Every other field and its row.
+/// Every other field and its row, but for the proxy: it is kept sealed, too ([`read_proxy`]).
 const FIELDS: &[(&str, &str)] = &[
     ("provider", "connections[].provider"),
     ("name", "connections[].name"),
@@ -96,6 +97,19 @@ pub fn read_secret(field: &str, json: &Json) -> Result<Secret, Detail> {
         Ok(Value::Secret(Reference::Literal(secret))) => Ok(secret),
         Ok(_) => Err(Detail::new(field, "is no secret")),
         Err(problem) => Err(Detail::of(field, problem)),
+    }
+}
+
+/// Reads the proxy of a body. It may hold a login: what is wrong with it never quotes it.
+pub fn read_proxy(json: &Json) -> Result<Secret, Detail> {
+    let wrong = |problem: &str| Detail::of("proxy", Problem::new(problem, ACCEPTED_PROXY));
+    match json::read(&Kind::Secret, json) {
+        Ok(Value::Secret(Reference::Literal(text))) => match Proxy::parse(text.expose()) {
+            Ok(_) => Ok(text),
+            Err(problem) => Err(wrong(problem)),
+        },
+        Ok(_) => Err(wrong("is no address of a proxy")),
+        Err(problem) => Err(wrong(&problem.problem)),
     }
 }
 
@@ -172,7 +186,7 @@ impl Reader<'_> {
             }
         }
         if prefix.is_empty() {
-            names.extend(["id", "authType"].into_iter().chain(SECRETS.map(|(field, _)| field)));
+            names.extend(["id", "authType", "proxy"].into_iter().chain(SECRETS.map(|(field, _)| field)));
         }
         let plain = name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let shown = if plain { name } else { "(a name that is none)" };

@@ -1,7 +1,7 @@
 //! Connections that the management API made or changed, laid over those of the file.
 //!
 //! A stored one takes the place of the file's or the demo's connection of the same id. What
-//! a body cannot say, and secrets that were not given, stay with the file. A stored one that
+//! a body cannot say, and secrets or a proxy that were not given, stay with the file. A stored one that
 //! does not fit any more (its provider left the file, its secrets do not open) is a warning
 //! and unusable: it never keeps the process from starting.
 
@@ -27,10 +27,11 @@ pub(super) const ONLY_STORED: &str = "connections[] of the store";
 const PROVIDER: &str = "connections[].provider";
 const CREDENTIAL: &str = "connections[].credential";
 const EXPIRES: &str = "connections[].expires_at";
-/// What stays with the file: no body can say it.
-const FILE_ONLY: [&str; 8] = [
+const PROXY: &str = "connections[].proxy";
+/// What stays with the file: no body can say it, or, of the proxy, none did.
+const OF_FILE: [&str; 8] = [
     "connections[].headers",
-    "connections[].proxy",
+    PROXY,
     "connections[].timeouts.connect",
     "connections[].timeouts.first_byte",
     "connections[].timeouts.first_content",
@@ -45,29 +46,32 @@ pub type StoredConnections = BTreeMap<String, StoredConnection>;
 /// One of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredConnection {
-    /// The fields as the API spells them, without id and secrets.
+    /// The fields as the API spells them, without id, secrets and proxy.
     pub fields: Map<String, Json>,
     /// Its own secrets.
-    pub secrets: Secrets,
+    pub secrets: Kept<OwnSecrets>,
+    /// Its own proxy. It may hold a login; it is apart from the secrets, so that neither of them
+    /// takes the other from the file.
+    pub proxy: Kept<Secret>,
     /// When it was first stored.
     pub created_at: Millis,
     /// When it was last changed.
     pub updated_at: Millis,
 }
 
-/// The secrets of a stored connection.
+/// Something of a stored connection that is kept sealed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Secrets {
-    /// None of its own: those of the file, if there are any.
+pub enum Kept<T> {
+    /// None of its own: that of the file, if there is any.
     #[default]
     Inherited,
     /// Its own, with the sealed text that lies in the store.
-    Open(OwnSecrets, String),
+    Open(T, String),
     /// Its own, but the text in the store does not open.
     Sealed(String),
 }
 
-impl Secrets {
+impl Kept<OwnSecrets> {
     /// Its own ones, if they are known.
     pub fn own(&self) -> OwnSecrets {
         match self {
@@ -75,7 +79,9 @@ impl Secrets {
             Self::Inherited | Self::Sealed(_) => OwnSecrets::default(),
         }
     }
+}
 
+impl<T> Kept<T> {
     /// What lies in the store.
     pub fn sealed(&self) -> Option<&str> {
         match self {
@@ -146,8 +152,9 @@ pub(super) fn lay(root: &mut Sheet, stored: &StoredConnections, builtin: &Builti
         let listed = root.lists.entry(LISTED.to_owned()).or_default();
         let place = listed.iter().position(|other| other.text("connections[].id").as_deref() == Some(id));
         let file = place.map(|at| &listed[at]);
+        sheet.cells.extend(proxy_cell(&connection.proxy));
         if let Some(file) = file {
-            copy(file, &mut sheet, &FILE_ONLY);
+            copy(file, &mut sheet, &OF_FILE);
             // What the file's combos may say of it must stay true.
             sheet.cells.remove(PROVIDER);
             copy(file, &mut sheet, &[PROVIDER]);
@@ -155,9 +162,7 @@ pub(super) fn lay(root: &mut Sheet, stored: &StoredConnections, builtin: &Builti
         for (key, cell) in secret_cells(id, &connection.secrets, file, builtin) {
             sheet.cells.entry(key).or_insert(cell);
         }
-        if matches!(connection.secrets, Secrets::Sealed(_)) {
-            warn_of_seal(id, findings);
-        }
+        warn_of_seals(id, connection, findings);
         match place {
             Some(at) => listed[at] = sheet,
             None => root.lists.entry(ONLY_STORED.to_owned()).or_default().push(sheet),
@@ -188,32 +193,52 @@ fn copy(from: &Sheet, to: &mut Sheet, keys: &[&str]) {
 /// The tokens and keys that a stored connection is used with.
 fn secret_cells(
     id: &str,
-    secrets: &Secrets,
+    secrets: &Kept<OwnSecrets>,
     file: Option<&Sheet>,
     builtin: &Builtin,
 ) -> Vec<(&'static str, Cell)> {
     match (secrets, file) {
-        (Secrets::Open(own, _), _) => own.cells(&Place::Stored).collect(),
+        (Kept::Open(own, _), _) => own.cells(&Place::Stored).collect(),
         // Given, but without a value: so nothing else stands in for it.
-        (Secrets::Sealed(_), _) => vec![(CREDENTIAL, Cell { value: None, place: Place::Stored })],
-        (Secrets::Inherited, Some(file)) => {
+        (Kept::Sealed(_), _) => vec![(CREDENTIAL, Cell { value: None, place: Place::Stored })],
+        (Kept::Inherited, Some(file)) => {
             let secret = |key: &str| key == EXPIRES || SECRETS.iter().any(|(_, known)| *known == key);
             let cells = file.cells.iter().filter(|(key, _)| secret(key));
             cells.map(|(key, cell)| (*key, cell.clone())).collect()
         }
-        (Secrets::Inherited, None) if builtin.has_connection(id) => {
+        (Kept::Inherited, None) if builtin.has_connection(id) => {
             let own = OwnSecrets { api_key: Some(demo_credential(id)), ..OwnSecrets::default() };
             own.cells(&Place::Stored).collect()
         }
-        (Secrets::Inherited, None) => Vec::new(),
+        (Kept::Inherited, None) => Vec::new(),
     }
 }
 
-fn warn_of_seal(id: &str, findings: &mut Findings) {
-    let problem =
-        format!("the secrets of the stored connection `{id}` were sealed with another key; it is inactive");
-    let accepted = "the key it was stored with, or its secrets once more";
-    findings.warn(&Place::Stored, CREDENTIAL, Problem::new(problem, accepted));
+/// Its own proxy. One that does not open is given, but without a value: neither the file's nor none
+/// at all stands in for it.
+fn proxy_cell(proxy: &Kept<Secret>) -> Option<(&'static str, Cell)> {
+    let value = match proxy {
+        Kept::Inherited => return None,
+        Kept::Open(text, _) => Some(Value::Secret(Reference::Literal(text.clone()))),
+        Kept::Sealed(_) => None,
+    };
+    Some((PROXY, Cell { value, place: Place::Stored }))
+}
+
+fn warn_of_seals(id: &str, connection: &StoredConnection, findings: &mut Findings) {
+    let mut warn = |key: &str, what: &str, were: &str| {
+        let problem = format!(
+            "the {what} of the stored connection `{id}` {were} sealed with another key; it is inactive"
+        );
+        let accepted = format!("the key it was stored with, or its {what} once more");
+        findings.warn(&Place::Stored, key, Problem::new(problem, accepted));
+    };
+    if matches!(connection.secrets, Kept::Sealed(_)) {
+        warn(CREDENTIAL, "secrets", "were");
+    }
+    if matches!(connection.proxy, Kept::Sealed(_)) {
+        warn(PROXY, "proxy", "was");
+    }
 }
 
 /// What a connection of the scripted upstream sends (contract 6).

@@ -1,5 +1,5 @@
 //! Connections that the management API made or changed, as records: one for each, with its
-//! secrets sealed. Only what differs is written.
+//! secrets and its proxy sealed, each by itself. Only what differs is written.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use super::codec::{self, Unreadable};
 use super::database::{Tree, quarantine};
 use super::vault::Vault;
-use crate::settings::{OwnSecrets, Secrets, StoredConnection, StoredConnections};
+use crate::settings::{Kept, OwnSecrets, Secret, StoredConnection, StoredConnections};
 
 /// A connection as it is stored.
 #[derive(Serialize, Deserialize)]
@@ -19,6 +19,8 @@ struct Row {
     fields: Map<String, Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sealed: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sealed_proxy: Option<String>,
     #[serde(default)]
     created_at: Millis,
     #[serde(default)]
@@ -40,9 +42,10 @@ pub(super) fn load(db: &sled::Db) -> Result<StoredConnections, sled::Error> {
 
 fn read(key: &[u8], value: &[u8]) -> Result<(String, StoredConnection), Unreadable> {
     let id = std::str::from_utf8(key).ok().filter(|id| codec::is_id(id)).ok_or(Unreadable::Key)?;
-    let Row { fields, sealed, created_at, updated_at } = codec::open(value)?;
-    let secrets = sealed.map_or(Secrets::Inherited, Secrets::Sealed);
-    Ok((id.to_owned(), StoredConnection { fields, secrets, created_at, updated_at }))
+    let Row { fields, sealed, sealed_proxy, created_at, updated_at } = codec::open(value)?;
+    let secrets = sealed.map_or(Kept::Inherited, Kept::Sealed);
+    let proxy = sealed_proxy.map_or(Kept::Inherited, Kept::Sealed);
+    Ok((id.to_owned(), StoredConnection { fields, secrets, proxy, created_at, updated_at }))
 }
 
 /// Puts these in the place of what is there.
@@ -60,6 +63,7 @@ pub(super) fn replace(db: &sled::Db, stored: &StoredConnections) -> Result<(), s
         let row = Row {
             fields: connection.fields.clone(),
             sealed: connection.secrets.sealed().map(str::to_owned),
+            sealed_proxy: connection.proxy.sealed().map(str::to_owned),
             created_at: connection.created_at,
             updated_at: connection.updated_at,
         };
@@ -71,14 +75,25 @@ pub(super) fn replace(db: &sled::Db, stored: &StoredConnections) -> Result<(), s
     tree.apply_batch(batch)
 }
 
+/// What the sealed proxy of a connection is bound to: its secrets are bound to the id alone, so
+/// neither opens in the place of the other.
+pub fn proxy_record(id: &str) -> String {
+    format!("connection/{id}/proxy")
+}
+
 /// Opens what is sealed. What does not open stays as it is: the right key may come back.
 pub fn unlock(stored: &mut StoredConnections, vault: &Vault) {
     for (id, connection) in stored {
-        if let Secrets::Sealed(sealed) = &connection.secrets
+        if let Kept::Sealed(sealed) = &connection.secrets
             && let Ok(text) = vault.open(id, sealed)
             && let Some(own) = OwnSecrets::from_text(&text)
         {
-            connection.secrets = Secrets::Open(own, sealed.clone());
+            connection.secrets = Kept::Open(own, sealed.clone());
+        }
+        if let Kept::Sealed(sealed) = &connection.proxy
+            && let Ok(text) = vault.open(&proxy_record(id), sealed)
+        {
+            connection.proxy = Kept::Open(Secret::from(text), sealed.clone());
         }
     }
 }
@@ -87,8 +102,8 @@ pub fn unlock(stored: &mut StoredConnections, vault: &Vault) {
 mod tests {
     use serde_json::{Map, json};
 
-    use super::unlock;
-    use crate::settings::{OwnSecrets, Secret, Secrets, Stored, StoredConnection};
+    use super::{proxy_record, unlock};
+    use crate::settings::{Kept, OwnSecrets, Secret, Stored, StoredConnection};
     use crate::storage::database::tests::Folder;
     use crate::storage::{Database, Tree, Vault};
 
@@ -97,6 +112,7 @@ mod tests {
         "0000000000000000000000000000000000000000000000000000000000000002",
     ];
     const CANARY: &str = "sk-canary-at-rest-0123456789";
+    const PROXY: &str = "http://user:px-canary-at-rest@127.0.0.1:3128";
 
     fn vault(key: usize) -> Vault {
         Vault::of_store("nowhere".as_ref(), Some(KEYS[key])).unwrap()
@@ -106,7 +122,14 @@ mod tests {
         let own = OwnSecrets { api_key: Some(Secret::from(CANARY)), ..OwnSecrets::default() };
         let sealed = vault(0).seal(id, &own.to_text()).unwrap();
         let fields: Map<_, _> = json!({"provider": "p", "priority": priority}).as_object().unwrap().clone();
-        StoredConnection { fields, secrets: Secrets::Open(own, sealed), created_at: 1, updated_at: 2 }
+        let proxy = vault(0).seal(&proxy_record(id), PROXY).unwrap();
+        StoredConnection {
+            fields,
+            secrets: Kept::Open(own, sealed),
+            proxy: Kept::Open(Secret::from(PROXY), proxy),
+            created_at: 1,
+            updated_at: 2,
+        }
     }
 
     fn stored(ids: &[(&str, u32)]) -> Stored {
@@ -127,7 +150,8 @@ mod tests {
         let database = Database::open(&path).unwrap();
         let mut wrong = database.stored().unwrap();
         unlock(&mut wrong.connections, &vault(1));
-        assert!(matches!(wrong.connections["b"].secrets, Secrets::Sealed(_)), "kept, closed");
+        assert!(matches!(wrong.connections["b"].secrets, Kept::Sealed(_)), "kept, closed");
+        assert!(matches!(wrong.connections["b"].proxy, Kept::Sealed(_)), "and so is its proxy");
         let mut right = database.stored().unwrap();
         unlock(&mut right.connections, &vault(0));
         assert_eq!(right, before);
@@ -153,9 +177,22 @@ mod tests {
             }
             let bytes = std::fs::read(&at).unwrap();
             seen += bytes.windows(8).filter(|window| window == b"priority").count();
-            assert!(!bytes.windows(9).any(|window| window == b"sk-canary"), "{}", at.display());
+            for secret in [b"sk-canary", b"px-canary"] {
+                assert!(!bytes.windows(9).any(|window| window == secret), "{}", at.display());
+            }
         }
         assert!(seen > 0, "the record itself is there");
+    }
+
+    #[test]
+    fn a_sealed_proxy_and_sealed_secrets_do_not_open_in_each_others_place() {
+        let mut swapped = stored(&[("a", 1)]);
+        let of_a = swapped.connections.get_mut("a").unwrap();
+        let (secrets, proxy) = (of_a.secrets.sealed().unwrap(), of_a.proxy.sealed().unwrap());
+        (of_a.secrets, of_a.proxy) = (Kept::Sealed(proxy.to_owned()), Kept::Sealed(secrets.to_owned()));
+        let before = swapped.clone();
+        unlock(&mut swapped.connections, &vault(0));
+        assert_eq!(swapped, before);
     }
 
     #[test]

@@ -88,7 +88,8 @@ fn with_stored_connection(fields: Value) -> Loaded {
     let mut stored = Stored::default();
     let connection_fields = switchtower::settings::StoredConnection {
         fields: fields.as_object().unwrap().clone(),
-        secrets: switchtower::settings::Secrets::default(),
+        secrets: switchtower::settings::Kept::default(),
+        proxy: switchtower::settings::Kept::default(),
         created_at: 0,
         updated_at: 0,
     };

@@ -18,7 +18,7 @@ fn a_connection_is_made_shown_masked_and_serves_at_once() {
     let mut expected = made.clone();
     let fields = json!({
         "id": "p-team-account", "provider": "p", "name": "Team Account", "authType": "apikey",
-        "apiKey": "sk-…ABCD", "accessToken": null, "refreshToken": null, "expiresAt": null, "priority": 0,
+        "apiKey": "sk-…ABCD", "accessToken": null, "refreshToken": null, "expiresAt": null, "proxy": null, "priority": 0,
         "isActive": true, "maxConcurrent": 7, "models": ["x*"],
         "rateLimitOverrides": {"rpm": 60, "modelConcurrency": {"x": 2}},
         "providerSpecificData": {"disableCooling": true, "rotationOverrides": {"rotateOn429": false}},
@@ -28,7 +28,7 @@ fn a_connection_is_made_shown_masked_and_serves_at_once() {
     expected.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     assert_eq!(made, expected, "all of it");
     assert!(made["createdAt"].as_str().unwrap().ends_with('Z') && made["createdAt"] == made["updatedAt"]);
-    assert_eq!(made.as_object().unwrap().len(), 26);
+    assert_eq!(made.as_object().unwrap().len(), 27);
     assert_eq!(stage.ask("p/x1"), (200, Some(KEY.into())));
     assert_eq!(stage.ask("p/y"), (200, Some(FILE_KEY.into())), "a model that it may not serve");
 }
@@ -90,7 +90,18 @@ fn each_wrong_body_is_refused_and_told_by_field() {
         (with(json!({"maxConcurrent": 100_001})), "maxConcurrent", "from 0 to 100000"),
         (with(json!({"models": []})), "models", "empty list"),
         (with(json!({"models": [1]})), "models", "holds a whole number"),
-        (with(json!({"proxy": "http://127.0.0.1:1"})), "proxy", "in config.toml only"),
+        (with(json!({"proxy": 7})), "proxy", "is a whole number, accepted: http://HOST:PORT or"),
+        (with(json!({"proxy": ""})), "proxy", "is empty, accepted: http://HOST:PORT or"),
+        (with(json!({"proxy": "env:HTTP_PROXY"})), "proxy", "only config.toml"),
+        (
+            with(json!({"proxy": "socks5://u:canary@h:1"})),
+            "proxy",
+            "is not an http:// address, accepted: http",
+        ),
+        (with(json!({"proxy": "http://u:canary@h:0"})), "proxy", "is not an address of a proxy"),
+        (with(json!({"proxy": "http://u:canary%zz@h:1"})), "proxy", "has a login that cannot be read"),
+        (with(json!({"proxy": "http://u:canary\r\n@h:1"})), "proxy", "no header can carry"),
+        (with(json!({"proxy": "…"})), "proxy", "no header can carry"),
         (with(json!({"rateLimitOverrides": {"rps": 1}})), "rateLimitOverrides.rps", "accepted: rpm, rpd"),
         (with(json!({"rateLimitOverrides": 1})), "rateLimitOverrides", "accepted: an object"),
         (

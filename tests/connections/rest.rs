@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::process::{Process, call};
 use crate::stage::{FILE_KEY, KEY, OTHER_KEY, Stage, site};
-use crate::support::{Answer, Upstream};
+use crate::support::{Answer, Proxy, Upstream, Way};
 
 #[test]
 fn what_was_answered_survives_a_kill_9() {
@@ -52,18 +52,30 @@ fn holds(text: &[u8], word: &str) -> bool {
 /// Of a secret its last four characters are shown: eight are a leak.
 #[test]
 fn no_secret_is_logged_dumped_counted_or_shown() {
-    const SECRETS: [&str; 4] = [KEY, "at-canary-5555566666-QQQQ", "rt-canary-7777788888-RRRR", OTHER_KEY];
+    const SECRETS: [&str; 6] = [
+        KEY,
+        "at-canary-5555566666-QQQQ",
+        "rt-canary-7777788888-RRRR",
+        OTHER_KEY,
+        "px-canary-8888899999-PPPP",
+        // base64 of team:px-canary-8888899999-PPPP
+        "dGVhbTpweC1jYW5hcnktODg4ODg5OTk5OS1QUFBQ",
+    ];
     let vendor = Upstream::start("vendor");
+    let way = Proxy::start(Way::To(vendor.address));
+    let proxy = format!("http://team:{}@{}", SECRETS[4], way.address);
     let site = site("secrets", &vendor);
     let process = Process::of(site.command().env("RUST_LOG", "trace"));
     let mut stage = Stage { site, vendor, process };
     let mut shown = Vec::new();
     stage.make(json!({"id": "mine", "provider": "p", "priority": 0, "apiKey": KEY}));
     stage.make(json!({"id": "acc", "provider": "o", "accessToken": SECRETS[1], "refreshToken": SECRETS[2]}));
+    stage.patch("acc", json!({"proxy": proxy}));
     stage.vendor.answers_first([Answer::json(401, format!("{{\"error\":\"bad key {KEY}\"}}"))]);
     for model in ["p/x", "p/x", "o/x"] {
         shown.push(crate::process::ask(&stage.process.address, model).2);
     }
+    assert!(way.heads()[0].contains(SECRETS[5]), "the login is used");
     stage.patch("mine", json!({"apiKey": OTHER_KEY}));
     for (method, path, body) in [
         ("GET", "/api/providers", ""),
@@ -79,6 +91,8 @@ fn no_secret_is_logged_dumped_counted_or_shown() {
             "/api/providers/mine",
             r#"{"sk-canary-9876543210-WXYZ":1,"authType":"sk-canary-9876543210-WXYZ"}"#,
         ),
+        ("PATCH", "/api/providers/acc", r#"{"proxy":"socks5://team:px-canary-8888899999-PPPP@h:1"}"#),
+        ("PATCH", "/api/providers/acc", r#"{"proxy":"http://h:px-canary-8888899999-PPPP"}"#),
         (
             "POST",
             "/api/providers",

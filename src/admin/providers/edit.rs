@@ -6,13 +6,14 @@ use std::sync::Arc;
 use policy::time::Millis;
 use serde_json::{Map, Value};
 
-use super::secrets::Changes;
+use super::proxy;
+use super::secrets::{Change, Changes};
 use super::unknown;
 use super::view::{READ_ONLY, auth_name};
 use crate::admin::errors::Refusal;
 use crate::app::Live;
 use crate::settings::{
-    Connection, Detail, OwnSecrets, Secrets, Settings, Source, Stored, StoredConnection, check_connection,
+    Connection, Detail, Kept, OwnSecrets, Settings, Source, Stored, StoredConnection, check_connection,
     check_fields, fields_of, is_id,
 };
 use crate::storage::Vault;
@@ -39,12 +40,14 @@ struct Parts {
     id: Option<String>,
     auth_type: Option<Value>,
     changes: Changes,
+    proxy: Change,
     fields: Map<String, Value>,
     details: Vec<Detail>,
 }
 
 impl Parts {
-    fn of(mut body: Map<String, Value>) -> Self {
+    /// `proxy`: how it is shown so far.
+    fn of(mut body: Map<String, Value>, proxy: Option<&str>) -> Self {
         let mut details = Vec::new();
         let id = match body.remove("id") {
             None | Some(Value::Null) => None,
@@ -56,13 +59,10 @@ impl Parts {
             }
         };
         let auth_type = body.remove("authType").filter(|value| !value.is_null());
-        if body.remove("proxy").is_some_and(|value| !value.is_null()) {
-            // A login in it would lie in the store unsealed.
-            details.push(Detail::new("proxy", "is set in config.toml only, accepted: null"));
-        }
+        let proxy = proxy::take(&mut body, proxy, &mut details);
         let changes = Changes::take(&mut body, &mut details);
         details.extend(check_fields(&body));
-        Self { id, auth_type, changes, fields: body, details }
+        Self { id, auth_type, changes, proxy, fields: body, details }
     }
 
     /// The class is what the provider's config says; a body can only agree.
@@ -82,7 +82,7 @@ impl Edit {
     pub(super) fn create(&self, stored: &mut Stored, body: Map<String, Value>) -> Result<String, Refusal> {
         let loaded = self.live.current();
         let settings = &loaded.settings;
-        let mut parts = Parts::of(body);
+        let mut parts = Parts::of(body, None);
         parts.fields.retain(|_, value| !value.is_null());
         let text =
             |field: &str| parts.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -97,8 +97,8 @@ impl Edit {
         if !parts.fields.contains_key("priority") {
             parts.fields.insert("priority".into(), next_priority(settings, &provider).into());
         }
-        let Parts { changes, fields, mut details, .. } = parts;
-        let own = changes.apply(&Secrets::Inherited).unwrap_or_default();
+        let Parts { changes, proxy, fields, mut details, .. } = parts;
+        let own = changes.apply(&Kept::Inherited).unwrap_or_default();
         if details.is_empty() {
             details = check_connection(settings, &id, &fields, &own, None);
         }
@@ -106,7 +106,9 @@ impl Edit {
             return Err(Refusal::of(details));
         }
         let secrets = self.seal(&id, own)?;
-        let connection = StoredConnection { fields, secrets, created_at: self.now, updated_at: self.now };
+        let proxy = proxy::apply(proxy, Kept::Inherited, &self.vault, &id)?;
+        let connection =
+            StoredConnection { fields, secrets, proxy, created_at: self.now, updated_at: self.now };
         // A flag that outlived another connection of this id says nothing about it.
         stored.protected.remove(&id);
         stored.connections.insert(id.clone(), connection);
@@ -129,14 +131,15 @@ impl Edit {
         if body.is_empty() && mode == Mode::Patch {
             return Ok(());
         }
-        let mut parts = Parts::of(body);
+        let existing = stored.connections.get(id);
+        let mut parts = Parts::of(body, proxy::shown(existing, current).as_deref());
         if parts.id.as_deref().is_some_and(|given| given != id) {
             return Err(Refusal::invalid("id", "cannot change; delete this connection and make another one"));
         }
         parts.check_auth_type(settings, current.provider.as_str());
-        let existing = stored.connections.get(id);
-        let before = existing.map(|existing| existing.secrets.clone()).unwrap_or_default();
-        let Parts { changes, fields, mut details, .. } = parts;
+        let (before, proxy_before) =
+            existing.map(|existing| (existing.secrets.clone(), existing.proxy.clone())).unwrap_or_default();
+        let Parts { changes, proxy, fields, mut details, .. } = parts;
         let names_expiry = fields.contains_key("expiresAt");
         let mut fields = match mode {
             Mode::Replace => whole(current, fields),
@@ -164,33 +167,34 @@ impl Edit {
             return Err(Refusal::of(details));
         }
         let secrets = own.map_or(Ok(before), |own| self.seal(id, own))?;
+        let proxy = proxy::apply(proxy, proxy_before, &self.vault, id)?;
         let created_at = existing.map_or(self.now, |existing| existing.created_at);
-        let connection = StoredConnection { fields, secrets, created_at, updated_at: self.now };
+        let connection = StoredConnection { fields, secrets, proxy, created_at, updated_at: self.now };
         stored.connections.insert(id.to_owned(), connection);
         Ok(())
     }
 
-    fn seal(&self, id: &str, own: OwnSecrets) -> Result<Secrets, Refusal> {
+    fn seal(&self, id: &str, own: OwnSecrets) -> Result<Kept<OwnSecrets>, Refusal> {
         if own.is_empty() {
-            return Ok(Secrets::Inherited);
+            return Ok(Kept::Inherited);
         }
         let sealed = self.vault.seal(id, &own.to_text()).map_err(|_| Refusal::NoKey)?;
-        Ok(Secrets::Open(own, sealed))
+        Ok(Kept::Open(own, sealed))
     }
 }
 
 /// The connection whose secrets are kept without being looked at: those of the file, or sealed ones.
 fn inherited<'a>(
     current: &'a Connection,
-    before: &Secrets,
+    before: &Kept<OwnSecrets>,
     after: Option<&OwnSecrets>,
 ) -> Option<&'a Connection> {
     let has_below = current.source != Source::Stored || current.replaces.is_some();
     let inherits = match (after, before) {
         (Some(own), _) => own.is_empty() && has_below,
-        (None, Secrets::Open(..)) => false,
-        (None, Secrets::Sealed(_)) => true,
-        (None, Secrets::Inherited) => has_below,
+        (None, Kept::Open(..)) => false,
+        (None, Kept::Sealed(_)) => true,
+        (None, Kept::Inherited) => has_below,
     };
     inherits.then_some(current)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::settings::{Detail, OwnSecrets, SECRETS, Secret, Secrets, read_secret};
+use crate::settings::{Detail, Kept, OwnSecrets, SECRETS, Secret, read_secret};
 
 /// What stands for the part that is not shown. No secret can hold it: no header could carry it.
 const GAP: char = '…';
@@ -26,7 +26,7 @@ pub(super) fn hidden() -> String {
 
 /// What a body does to one secret.
 #[derive(Debug, PartialEq)]
-enum Change {
+pub(super) enum Change {
     Keep,
     Clear,
     Set(Secret),
@@ -54,7 +54,7 @@ impl Changes {
     }
 
     /// The secrets afterwards; `None`: nothing changes.
-    pub(super) fn apply(self, before: &Secrets) -> Option<OwnSecrets> {
+    pub(super) fn apply(self, before: &Kept<OwnSecrets>) -> Option<OwnSecrets> {
         let [api_key, access, refresh] = &self.0;
         if [api_key, access, refresh].iter().all(|change| **change == Change::Keep) {
             return None;
@@ -84,7 +84,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::{Changes, mask};
-    use crate::settings::{OwnSecrets, Secret, Secrets};
+    use crate::settings::{Kept, OwnSecrets, Secret};
 
     fn own(api_key: Option<&str>, access: Option<&str>, refresh: Option<&str>) -> OwnSecrets {
         let [api_key, access_token, refresh_token] =
@@ -92,7 +92,7 @@ mod tests {
         OwnSecrets { api_key, access_token, refresh_token }
     }
 
-    fn apply(before: &Secrets, body: Value) -> Option<OwnSecrets> {
+    fn apply(before: &Kept<OwnSecrets>, body: Value) -> Option<OwnSecrets> {
         let Value::Object(mut body): Value = body else { panic!("an object") };
         let mut details = Vec::new();
         let changes = Changes::take(&mut body, &mut details);
@@ -114,23 +114,23 @@ mod tests {
 
     #[test]
     fn what_is_absent_or_masked_stays() {
-        let before = Secrets::Open(own(Some("key"), None, None), "sealed".into());
+        let before = Kept::Open(own(Some("key"), None, None), "sealed".into());
         assert_eq!(apply(&before, json!({})), None);
         assert_eq!(apply(&before, json!({"apiKey": "sk-…cdef", "accessToken": "…"})), None);
-        assert_eq!(apply(&Secrets::Sealed("x".into()), json!({"apiKey": "…"})), None);
+        assert_eq!(apply(&Kept::Sealed("x".into()), json!({"apiKey": "…"})), None);
     }
 
     #[test]
     fn null_clears_and_a_new_kind_takes_the_place_of_the_old() {
-        let key = Secrets::Open(own(Some("key"), None, None), "sealed".into());
+        let key = Kept::Open(own(Some("key"), None, None), "sealed".into());
         assert_eq!(apply(&key, json!({"apiKey": null})), Some(own(None, None, None)));
         assert_eq!(apply(&key, json!({"refreshToken": "rt"})), Some(own(None, None, Some("rt"))));
-        let tokens = Secrets::Open(own(None, Some("at"), Some("rt")), "sealed".into());
+        let tokens = Kept::Open(own(None, Some("at"), Some("rt")), "sealed".into());
         assert_eq!(apply(&tokens, json!({"accessToken": "at2"})), Some(own(None, Some("at2"), Some("rt"))));
         assert_eq!(apply(&tokens, json!({"apiKey": "key"})), Some(own(Some("key"), None, None)));
         assert_eq!(apply(&tokens, json!({"refreshToken": null})), Some(own(None, Some("at"), None)));
         assert_eq!(
-            apply(&Secrets::Sealed("x".into()), json!({"apiKey": "k"})),
+            apply(&Kept::Sealed("x".into()), json!({"apiKey": "k"})),
             Some(own(Some("k"), None, None))
         );
     }

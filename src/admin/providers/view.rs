@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::proxy;
 use super::secrets::{hidden, mask};
 use crate::admin::{Admin, views};
 use crate::http::errors::rfc3339;
-use crate::settings::{Connection, Secret, Secrets, Settings, Source, Stored, fields_of};
+use crate::settings::{Connection, Kept, Secret, Settings, Source, Stored, fields_of};
 use policy::ids::Class;
 
 /// What a read shows and no body can change; a client may send it back.
@@ -38,12 +39,13 @@ pub(super) fn show(admin: &Admin, settings: &Settings, stored: &Stored, connecti
         });
     }
     shown.extend(masked(stored, connection));
+    let record = stored.connections.get(connection.id.as_str());
+    shown.insert(proxy::FIELD.into(), proxy::shown(record, connection).into());
     let protected = settings.protected.contains(&connection.id);
     shown.insert("rateLimitProtection".into(), protected.into());
     shown.insert("source".into(), source(connection.source).into());
     shown.insert("overrides".into(), connection.replaces.map(source).into());
     shown.extend(state(admin, connection));
-    let record = stored.connections.get(connection.id.as_str());
     shown.insert("createdAt".into(), record.map(|record| rfc3339(record.created_at)).into());
     shown.insert("updatedAt".into(), record.map(|record| rfc3339(record.updated_at)).into());
     shown.into()
@@ -74,7 +76,7 @@ fn source(source: Source) -> &'static str {
 
 fn masked(stored: &Stored, connection: &Connection) -> Map<String, Value> {
     let record = stored.connections.get(connection.id.as_str());
-    let sealed = record.is_some_and(|record| matches!(record.secrets, Secrets::Sealed(_)));
+    let sealed = record.is_some_and(|record| matches!(record.secrets, Kept::Sealed(_)));
     let show = |secret: Option<&Secret>| secret.filter(|secret| !secret.expose().is_empty()).map(mask);
     let tokens = connection.tokens.as_ref();
     let api_key = match tokens {

@@ -49,18 +49,44 @@ fn holds(text: &[u8], word: &str) -> bool {
     text.windows(word.len()).any(|window| window == word.as_bytes())
 }
 
+/// What nobody may see.
+const SECRETS: [&str; 6] = [
+    KEY,
+    "at-canary-5555566666-QQQQ",
+    "rt-canary-7777788888-RRRR",
+    OTHER_KEY,
+    "px-canary-8888899999-PPPP",
+    // base64 of team:px-canary-8888899999-PPPP
+    "dGVhbTpweC1jYW5hcnktODg4ODg5OTk5OS1QUFBQ",
+];
+
+/// Everything that shows or refuses a connection.
+const LOOKS: [(&str, &str, &str); 12] = [
+    ("GET", "/api/providers", ""),
+    ("GET", "/api/providers/mine", ""),
+    ("GET", "/api/providers/acc", ""),
+    ("GET", "/api/actors", ""),
+    ("GET", "/api/actors/connection/mine", ""),
+    ("GET", "/api/monitoring/health", ""),
+    ("GET", "/metrics", ""),
+    ("PATCH", "/api/providers/mine", r#"{"apiKey":"sk-canary-9876543210-WXYZ","priority":-1}"#),
+    (
+        "PATCH",
+        "/api/providers/mine",
+        r#"{"sk-canary-9876543210-WXYZ":1,"authType":"sk-canary-9876543210-WXYZ"}"#,
+    ),
+    ("PATCH", "/api/providers/acc", r#"{"proxy":"socks5://team:px-canary-8888899999-PPPP@h:1"}"#),
+    ("PATCH", "/api/providers/acc", r#"{"proxy":"http://h:px-canary-8888899999-PPPP"}"#),
+    (
+        "POST",
+        "/api/providers",
+        r#"{"provider":"sk-canary-9876543210-WXYZ","apiKey":"sk-canary-9876543210-WXYZ"}"#,
+    ),
+];
+
 /// Of a secret its last four characters are shown: eight are a leak.
 #[test]
 fn no_secret_is_logged_dumped_counted_or_shown() {
-    const SECRETS: [&str; 6] = [
-        KEY,
-        "at-canary-5555566666-QQQQ",
-        "rt-canary-7777788888-RRRR",
-        OTHER_KEY,
-        "px-canary-8888899999-PPPP",
-        // base64 of team:px-canary-8888899999-PPPP
-        "dGVhbTpweC1jYW5hcnktODg4ODg5OTk5OS1QUFBQ",
-    ];
     let vendor = Upstream::start("vendor");
     let way = Proxy::start(Way::To(vendor.address));
     let proxy = format!("http://team:{}@{}", SECRETS[4], way.address);
@@ -77,28 +103,7 @@ fn no_secret_is_logged_dumped_counted_or_shown() {
     }
     assert!(way.heads()[0].contains(SECRETS[5]), "the login is used");
     stage.patch("mine", json!({"apiKey": OTHER_KEY}));
-    for (method, path, body) in [
-        ("GET", "/api/providers", ""),
-        ("GET", "/api/providers/mine", ""),
-        ("GET", "/api/providers/acc", ""),
-        ("GET", "/api/actors", ""),
-        ("GET", "/api/actors/connection/mine", ""),
-        ("GET", "/api/monitoring/health", ""),
-        ("GET", "/metrics", ""),
-        ("PATCH", "/api/providers/mine", r#"{"apiKey":"sk-canary-9876543210-WXYZ","priority":-1}"#),
-        (
-            "PATCH",
-            "/api/providers/mine",
-            r#"{"sk-canary-9876543210-WXYZ":1,"authType":"sk-canary-9876543210-WXYZ"}"#,
-        ),
-        ("PATCH", "/api/providers/acc", r#"{"proxy":"socks5://team:px-canary-8888899999-PPPP@h:1"}"#),
-        ("PATCH", "/api/providers/acc", r#"{"proxy":"http://h:px-canary-8888899999-PPPP"}"#),
-        (
-            "POST",
-            "/api/providers",
-            r#"{"provider":"sk-canary-9876543210-WXYZ","apiKey":"sk-canary-9876543210-WXYZ"}"#,
-        ),
-    ] {
+    for (method, path, body) in LOOKS {
         shown.push(call(&stage.process.address, method, path, body).2);
     }
     stage.process.signal("TERM");

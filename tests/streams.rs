@@ -11,6 +11,8 @@ mod early;
 mod ends;
 #[path = "streams/hold.rs"]
 mod hold;
+#[path = "streams/leaves.rs"]
+mod leaves;
 #[path = "streams/lies.rs"]
 mod lies;
 #[path = "streams/recovery.rs"]

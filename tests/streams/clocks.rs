@@ -271,3 +271,27 @@ fn fc_092_an_error_of_time_names_its_setting() {
         named(world.post(dialect.route, whole), "gateway_timeout", "upstream.first_byte_timeout");
     }
 }
+
+/// Every limit off: nothing ends, and nothing else changes.
+#[test]
+fn without_limits_streams_flow() {
+    let names = [
+        "first_content_timeout",
+        "content_stall_timeout",
+        "idle_timeout",
+        "total_timeout",
+        "attempt_deadline",
+    ];
+    let others = ["early_commit", "heartbeat"];
+    let section: Vec<String> = names.iter().chain(&others).map(|name| format!("{name} = \"0s\"")).collect();
+    for dialect in ALL {
+        let world = with(&(section.join("\n") + "\nmax_event = \"64KiB\""), dialect);
+        let pause = Duration::from_millis(100);
+        let slow = open_events(&[&dialect.opening()]).pauses(pause).chunk(dialect.text).pauses(pause);
+        let end = dialect.stop.concat() + dialect.end;
+        world.upstream("a").answers(slow.chunk(&end).last_chunk());
+        got(&dialect.ask(&world, "m"), &(dialect.opening() + dialect.text + &end));
+        world.upstream("a").answers(events(&[&dialect.opening(), dialect.quota]));
+        got(&dialect.ask(&world, "m"), &dialect.complete());
+    }
+}

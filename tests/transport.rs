@@ -174,7 +174,8 @@ fn decision_7_a_stale_pooled_connection_is_dialled_again_and_blames_nobody() {
     for stale in [Answer::nothing().closes(), Answer::nothing().resets()] {
         for stream in [false, true] {
             let world = Setup::new().provider("a", 1).start();
-            world.upstream("a").answers_first([Answer::good("a"), stale.clone()]);
+            let again = if stream { Answer::good_stream("a") } else { Answer::good("a") };
+            world.upstream("a").answers_first([Answer::good("a"), stale.clone(), again]);
             world.ask("a/x").served_by("a");
             let reply = world.post(CHAT, json!({"model": "a/x", "stream": stream}));
             reply.served_by("a");

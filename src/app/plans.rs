@@ -114,7 +114,7 @@ fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
 }
 
 /// How each connection is dialled. An address that cannot be one leaves its connections out, and
-/// so does a token that is to be renewed and has no session.
+/// so does a token that is to be renewed and has no session, or a proxy that cannot be had.
 pub fn endpoints(settings: &Settings, sessions: &Sessions, proxies: &Proxies) -> Endpoints {
     let mut endpoints = Endpoints::default();
     for provider in &settings.providers {
@@ -122,8 +122,9 @@ pub fn endpoints(settings: &Settings, sessions: &Sessions, proxies: &Proxies) ->
             tracing::error!(provider = %provider.id, "its base_url is no address; its connections are unusable");
             continue;
         };
-        for connection in settings.connections.iter().filter(|connection| connection.provider == provider.id)
-        {
+        let may_leave = |connection: &&settings::Connection| !connection.proxy_lost;
+        let own = settings.connections.iter().filter(|connection| connection.provider == provider.id);
+        for connection in own.filter(may_leave) {
             let session = sessions.get(&connection.id).cloned();
             if session.is_none() && renewable(provider, connection).is_some() {
                 continue;

@@ -99,6 +99,7 @@ fn connection(id: &str, provider: &str, priority: u32) -> Connection {
         models: vec!["steady".into(), "*".into()],
         headers: Vec::new(),
         proxy: None,
+        proxy_lost: false,
         timeouts: Default::default(),
         rate_limit_delay_ms: None,
         disable_cooling: false,

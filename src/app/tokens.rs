@@ -243,6 +243,9 @@ pub(super) fn renewable<'a>(
     provider: &'a Provider,
     connection: &'a Connection,
 ) -> Option<(&'a OauthClient, &'a OauthTokens, &'a Secret)> {
+    if connection.proxy_lost {
+        return None;
+    }
     let oauth = provider.oauth.as_ref().filter(|_| provider.class == Class::Oauth)?;
     let tokens = connection.tokens.as_ref()?;
     Some((oauth, tokens, tokens.refresh.as_ref()?))

@@ -145,6 +145,9 @@ pub struct Connection {
     pub headers: Vec<(String, String)>,
     /// The outbound proxy it goes through; `None`: as the environment says.
     pub proxy: Option<Arc<Proxy>>,
+    /// A proxy is named and cannot be had. Whatever left would leave by another way than its owner
+    /// wants: nothing does.
+    pub proxy_lost: bool,
     /// How long its answers may take; instead of the model's and the provider's.
     pub timeouts: Timeouts,
     /// Rest after a 429 without a stated wait.

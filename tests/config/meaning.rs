@@ -100,11 +100,12 @@ fn a_proxy_that_cannot_be_had_leaves_its_connection_inactive() {
     let text = "[[providers]]\nid = \"p\"\nformat = \"openai\"\nbase_url = \"http://h\"\n[[connections]]\nid = \"c\"\nprovider = \"p\"\ncredential = \"k\"\nproxy = \"env:EGRESS\"";
     let loaded = load_text(text, &[]).unwrap();
     let connection = &loaded.settings.connections[0];
-    assert!(!connection.active && connection.proxy.is_none(), "it would leave by another way");
+    assert!(connection.proxy_lost && connection.proxy.is_none(), "it would leave by another way");
+    assert!(connection.active, "what was typed stays");
     assert_eq!((loaded.warnings.len(), loaded.warnings[0].line), (1, 9));
     let loaded = load_text(text, &[("EGRESS", "http://u:secret@h:3128")]).unwrap();
     let connection = &loaded.settings.connections[0];
-    assert!(connection.active);
+    assert!(connection.active && !connection.proxy_lost);
     let shown = format!("{connection:?}");
     assert!(shown.contains("http://h:3128") && !shown.contains("secret"), "{shown}");
     // What it holds is not quoted when it is wrong.

@@ -131,14 +131,16 @@ fn a_proxy_that_does_not_open_is_never_left_out_and_the_right_key_brings_it_back
     stage.crash();
     let hidden = stage.shown("box");
     assert_eq!([&hidden["status"], &hidden["proxy"]], [&json!("inactive"), &json!("…")], "{hidden}");
+    assert_eq!(hidden["isActive"], true, "what was typed, else sending it back would keep it switched off");
     let log = stage.site.log();
     assert!(log.contains("the proxy of the stored connection `box` was sealed with another key"), "{log}");
     assert_eq!(stage.ask("l/x"), (503, None), "not by another way");
+    let (status, answer) = stage.api("POST", "/api/providers/box/test", &json!({"model": "x"}));
+    assert_eq!((status, stage.vendor.asked()), (503, 0), "not for a test either: {answer}");
     let (status, answer) = stage.api("PUT", "/api/providers/box", &hidden);
     assert_eq!((status, &answer["connection"]["proxy"]), (200, &json!("…")), "{answer}");
     fs::write(&path, key).unwrap();
     stage.crash();
-    stage.patch("box", json!({"isActive": true}));
     assert_eq!(process::ask(&stage.process.address, "l/x").0, 200);
     assert_eq!(own.heads().len(), 1);
     fs::write(&path, "f".repeat(64)).unwrap();
@@ -146,4 +148,28 @@ fn a_proxy_that_does_not_open_is_never_left_out_and_the_right_key_brings_it_back
     assert_eq!(stage.patch("box", json!({"proxy": address(&own)}))["status"], "ready", "entered once more");
     assert_eq!(process::ask(&stage.process.address, "l/x").0, 200);
     assert_eq!(own.heads().len(), 2);
+}
+
+#[test]
+fn no_token_is_renewed_around_a_proxy_that_cannot_be_had() {
+    let account = |id: &str, rest: &str| {
+        format!("[[connections]]\nid = \"{id}\"\nprovider = \"t\"\nrefresh_token = \"rt-{id}\"\n{rest}")
+    };
+    let site = process::Site::with(
+        "connections-proxy-tokens",
+        &[
+            "[[providers]]\nid = \"t\"\nauth = \"oauth\"\nformat = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n\
+             oauth = { token_url = \"http://127.0.0.1:1\", client_id = \"id\" }\n"
+                .to_owned(),
+            account("plain", ""),
+            account("lost", "proxy = \"env:SWITCHTOWER_TEST_NOT_THERE\"\n"),
+        ]
+        .concat(),
+    );
+    let running = site.start();
+    let health = process::health(&running.address);
+    let renewed: Vec<&String> = health["tokens"]["connections"].as_object().unwrap().keys().collect();
+    assert_eq!(renewed, ["plain"]);
+    let (_, shown) = process::operate(&running.address, "GET", "/api/providers/lost", &Value::Null);
+    assert_eq!(shown["connection"]["status"], "inactive", "{shown}");
 }

@@ -160,9 +160,10 @@ fn credential_of(connection: &settings::Connection) -> Option<String> {
     (!given.is_empty()).then(|| given.join("\n"))
 }
 
-/// It has something to send, or a way to get it.
+/// It has something to send, or a way to get it, and may leave.
 pub(super) fn is_usable(provider: &settings::Provider, connection: &settings::Connection) -> bool {
-    connection.active && (connection.credential.is_some() || renewable(provider, connection).is_some())
+    let authenticates = connection.credential.is_some() || renewable(provider, connection).is_some();
+    connection.active && !connection.proxy_lost && authenticates
 }
 
 /// Rules 4.1: the list is the environment's, else the built-in one.

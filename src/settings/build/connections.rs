@@ -68,11 +68,12 @@ fn connection(
         tokens,
         priority: priority(sheet, &provider, last_priority),
         provider: ProviderId::from(provider),
-        active: sheet.flag("connections[].active") && proxy.is_ok(),
+        active: sheet.flag("connections[].active"),
         max_concurrent: sheet.count("connections[].max_concurrent"),
         rate_limit: rate_limit(sheet),
         models: sheet.texts("connections[].models"),
         headers: sheet.headers("connections[].headers"),
+        proxy_lost: proxy.is_err(),
         proxy: proxy.ok().flatten(),
         timeouts: streams::timeouts(sheet, "connections[]"),
         rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
@@ -88,8 +89,7 @@ fn connection(
 /// A proxy that is named and cannot be had.
 struct NoProxy;
 
-/// Without the proxy it is given, a connection would leave by another way than its owner wants: it
-/// is inactive.
+/// A connection without the proxy it is given is inactive.
 fn proxy(context: &mut Context<'_>, sheet: &Sheet) -> Result<Option<Arc<Proxy>>, NoProxy> {
     if !sheet.is_given(PROXY) {
         return Ok(None);

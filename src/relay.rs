@@ -7,6 +7,7 @@
 mod begin;
 mod cascade;
 mod checkup;
+mod close;
 mod closing;
 mod commit;
 mod dial;

@@ -17,11 +17,12 @@ use policy::time::Millis;
 use policy::verdict::{End, Transport};
 
 use super::cascade::Run;
+use super::close::{Close, Read};
 use super::commit::Committed;
 use super::dial::{Head, Opened, Opening};
 use super::fault::Fault;
 use super::held::Held;
-use super::source::{Close, Read, Source};
+use super::source::Source;
 use crate::formats::body::shape;
 use crate::formats::quality::predicates::opening_text;
 

@@ -16,8 +16,9 @@ use policy::validation::{Breach, Validation};
 use policy::verdict::{End, Transport};
 use tokio::time::{Sleep, sleep};
 
+use super::close::{Close, Read};
 use super::held::Held;
-use super::source::{Close, Read, Source};
+use super::source::Source;
 use crate::formats::body::is_complete_json;
 use crate::formats::quality::predicates::breach;
 use crate::formats::quality::{Quality, judge};

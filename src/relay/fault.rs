@@ -13,7 +13,7 @@ use policy::time::Millis;
 use policy::validation::Breach;
 use policy::verdict::{End, Signal, Transport};
 
-use super::source::Close;
+use super::close::Close;
 use crate::formats::error::body_of_event;
 use crate::formats::redact;
 use crate::settings::Secret;

@@ -20,9 +20,10 @@ use tokio::time::{Sleep, sleep};
 
 use super::Worker;
 use super::cascade::Run;
+use super::close::{Close, Read};
 use super::dial::{Head, is_event_stream};
 use super::send::{Hit, Shot, send};
-use super::source::{Bounds, COMMENT, Close, Read, Source};
+use super::source::{Bounds, COMMENT, Source};
 use crate::formats::quality::predicates::opening_text;
 use crate::formats::thread::{Thread, request};
 use crate::upstream::{Answer, Endpoint, HeaderName, HeaderValue, Route};

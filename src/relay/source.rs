@@ -15,13 +15,14 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, StreamExt};
 use policy::catalogue::Dialect;
 use policy::stream::continuation::Tally;
-use policy::stream::{Fate, Limit, Pace, PaceSettings, Progress, Speed, StreamLimits, Watch};
+use policy::stream::{Fate, Pace, PaceSettings, Progress, Speed, StreamLimits, Watch};
 use policy::time::Millis;
 use tokio::time::{Instant, Sleep};
 
+use super::close::{Close, Read};
 use super::commit::Committed;
 use crate::formats::body::is_complete_json;
-use crate::formats::sight::{self, StreamError};
+use crate::formats::sight;
 use crate::formats::sse::Scanner;
 use crate::upstream::AnswerBody;
 
@@ -31,42 +32,6 @@ pub(super) const COMMENT: &[u8] = b": keep-alive\n\n";
 /// How long the upstream's end is awaited after the answer's: a connection whose body is read to
 /// its end can be used again (contract 8, "Streams").
 const LAST_BYTES: Duration = Duration::from_millis(100);
-
-/// What comes next.
-pub(super) enum Read {
-    /// Whole events, or a comment of ours.
-    Bytes(Bytes),
-    /// There is no more.
-    End(Close),
-}
-
-/// How an answer ended.
-pub(super) enum Close {
-    /// As it should.
-    Complete,
-    /// The upstream says that it failed.
-    Failed {
-        /// The event, as it came.
-        frame: Bytes,
-        /// Its data.
-        data: Bytes,
-        /// What it says.
-        error: StreamError,
-    },
-    /// With nothing in it. `ended`: it says itself that it is over.
-    Empty {
-        /// There was an end marker or a finish reason.
-        ended: bool,
-    },
-    /// Before it was complete.
-    Truncated,
-    /// A limit was reached.
-    Limit(Limit),
-    /// Chunks came, and too little of the model's text in them (flow 6.7).
-    TooSlow,
-    /// One event is larger than allowed.
-    TooLong,
-}
 
 /// Limits and sizes of one stream.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +63,8 @@ pub(super) struct Source {
     /// Bytes of the model's text that nobody has asked for yet.
     wrote: usize,
     clock: Clock,
+    /// When the last chunk came, epoch ms.
+    chunk_at: Millis,
     timer: Option<Pin<Box<Sleep>>>,
     heartbeat_ms: Millis,
     /// When something last went to the client; `None`: it is held.
@@ -131,6 +98,7 @@ impl Source {
             tally: Tally::default(),
             wrote: 0,
             clock,
+            chunk_at: now,
             timer: None,
             heartbeat_ms: bounds.heartbeat_ms,
             given_at: None,
@@ -189,7 +157,7 @@ impl Source {
                 return Poll::Ready(Read::End(close));
             }
             if let Some(bytes) = self.weighed() {
-                self.given_at = self.given_at.map(|_| self.clock.now());
+                self.given_at = self.given_at.map(|_| self.chunk_at);
                 return Poll::Ready(Read::Bytes(bytes));
             }
             if self.comment || self.close.is_some() {
@@ -198,7 +166,9 @@ impl Source {
             let Some(body) = &mut self.body else { return Poll::Ready(Read::End(Close::Truncated)) };
             match body.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(chunk))) => {
-                    self.watch.heard(self.clock.now());
+                    // The clock is read once for a chunk: it is a good part of what a chunk costs.
+                    self.chunk_at = self.clock.now();
+                    self.watch.heard(self.chunk_at);
                     self.feed(chunk);
                 }
                 Poll::Ready(Some(Err(_))) => {
@@ -231,7 +201,7 @@ impl Source {
             self.second = self.scan();
         }
         self.unjudged = false;
-        if self.close.is_none() && self.pace.chunk(self.clock.now()) == Speed::TooSlow {
+        if self.close.is_none() && self.pace.chunk(self.chunk_at) == Speed::TooSlow {
             self.second = None;
             self.close = Some(Close::TooSlow);
             return None;
@@ -254,7 +224,7 @@ impl Source {
 
     fn scan_block(&mut self) -> Option<Range<usize>> {
         let mut run: Option<Range<usize>> = None;
-        let now = self.clock.now();
+        let now = self.chunk_at;
         while let Some(next) = self.scanner.next_frame() {
             let Ok(frame) = next else {
                 self.close = Some(Close::TooLong);

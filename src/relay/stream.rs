@@ -20,12 +20,13 @@ use serde_json::json;
 use tokio::sync::futures::OwnedNotified;
 
 use super::Tower;
+use super::close::{Close, Read};
 use super::commit::Remainder;
 use super::dial::Key;
 use super::judging::Known;
 use super::meter::Meter;
 use super::resume::{Added, Resume};
-use super::source::{Close, Read, Source};
+use super::source::Source;
 use crate::formats::error::{ErrorFacts, frame};
 use crate::formats::redact;
 

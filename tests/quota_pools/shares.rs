@@ -69,7 +69,7 @@ fn flow_2_10_percent_is_what_the_account_says() {
     assert_eq!(stage.ask(PLAIN, SHARED).status, 200, "unknown allows");
     let used = "content-type: application/json\r\nanthropic-ratelimit-unified-5h-utilization: 0.6\r\n\
                 anthropic-ratelimit-unified-5h-reset: 4102444800\r\n";
-    stage.vendor.answers_first([Answer::sized(200, used, "{}")]);
+    stage.vendor.answers_first([Answer::sized(200, used, r#"{"ok":1}"#)]);
     assert_eq!(stage.ask(PLAIN, SHARED).status, 200);
     // 60 % are used, all of it by `plain`: more than its half.
     assert_eq!(stage.ask(PLAIN, SHARED).code(), "QUOTA_SHARE_EXCEEDED");

@@ -90,7 +90,7 @@ fn flow_2_17_an_account_that_says_it_is_used_up_is_asked_last() {
     stage.pool(&BOTH, limited(), json!([]));
     let used = "content-type: application/json\r\nanthropic-ratelimit-unified-5h-utilization: 1.0\r\n\
                 anthropic-ratelimit-unified-5h-reset: 4102444800\r\n";
-    stage.vendor.answers_first([Answer::sized(200, used, "{}")]);
+    stage.vendor.answers_first([Answer::sized(200, used, r#"{"ok":1}"#)]);
     for _ in 0..4 {
         assert_eq!(stage.ask(PLAIN, SHARED).status, 200);
     }

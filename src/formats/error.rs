@@ -114,6 +114,8 @@ pub fn body_of_event(dialect: Dialect, data: &[u8], status: u16) -> String {
     if error.get("type").is_none_or(|kind| kind == "error" || !kind.is_string()) {
         error.insert("type".into(), kind.into());
     }
+    // It counts events, and this is none any more.
+    error.remove("sequence_number");
     if !error.get("message").is_some_and(Value::is_string) {
         error.insert("message".into(), "the upstream failed inside its stream".into());
     }
@@ -168,7 +170,10 @@ mod tests {
         let anthropic = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
         assert_eq!(of(Dialect::Anthropic, &anthropic.to_string()), anthropic);
         assert_eq!(
-            of(Dialect::Responses, r#"{"type":"error","code":"c","message":"m","param":null}"#),
+            of(
+                Dialect::Responses,
+                r#"{"type":"error","code":"c","message":"m","param":null,"sequence_number":4}"#
+            ),
             json!({"error": {"type": "server_error", "code": "c", "message": "m", "param": null}})
         );
         assert_eq!(

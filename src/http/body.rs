@@ -145,7 +145,7 @@ impl MessageBody for Outbound {
         let polled = Pin::new(&mut *self.body).poll_next(cx);
         self.full_since = matches!(polled, Poll::Ready(Some(Ok(_)))).then(Instant::now);
         match polled {
-            Poll::Ready(Some(Err(Cut))) => Poll::Ready(Some(Err("the upstream's answer was cut".into()))),
+            Poll::Ready(Some(Err(Cut))) => Poll::Ready(Some(Err("the answer was ended abnormally".into()))),
             Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Some(Ok(bytes))),
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => Poll::Pending,

@@ -185,7 +185,9 @@ fn knob(status: u16, lack: Option<Lack>) -> String {
     match (lack, status) {
         (Some(Lack::Time(limit)), _) => format!("; the limit is `stream.{}`", limit.setting()),
         (None, 504) => {
-            "; the limits are `upstream.first_byte_timeout` and a combo's `target_timeout_ms`".into()
+            "; the limits are `upstream.first_byte_timeout` (of a stream at most 120 s) and a combo's \
+             `target_timeout_ms`"
+                .into()
         }
         _ => String::new(),
     }

@@ -241,6 +241,7 @@ impl<'a> Run<'a> {
         let Head { status, headers, key } = head;
         let way = Way {
             tower: self.worker.tower.clone(),
+            from: Chosen::of(target),
             key,
             frames: framed.then(|| self.inquiry.route.dialect()),
             direct: !self.story.combo,

@@ -19,7 +19,6 @@ use policy::verdict::{End, Signal};
 use serde_json::json;
 use tokio::sync::futures::OwnedNotified;
 
-use super::Tower;
 use super::close::{Close, Read};
 use super::commit::Remainder;
 use super::dial::Key;
@@ -27,6 +26,7 @@ use super::judging::Known;
 use super::meter::Meter;
 use super::resume::{Added, Resume};
 use super::source::Source;
+use super::{Chosen, Tower};
 use crate::formats::error::{ErrorFacts, frame};
 use crate::formats::redact;
 
@@ -61,6 +61,8 @@ pub(super) enum Rest {
 pub(super) struct Way {
     /// Judges what comes of it, and wakes it when everything must end.
     pub(super) tower: Arc<Tower>,
+    /// Who gives it.
+    pub(super) from: Chosen,
     /// What it was asked with.
     pub(super) key: Key,
     /// The dialect of an event stream, `None` for other bodies.
@@ -260,7 +262,10 @@ impl Relayed {
         permit.settle_again(verdict, self.way.direct);
     }
 
+    /// What is told is logged as well: a status of 200 says nothing of it.
     fn tell(&mut self, status: u16, code: &'static str, message: &str) -> Poll<Option<Result<Bytes, Cut>>> {
+        let Chosen { provider, connection, model } = &self.way.from;
+        tracing::warn!(%provider, %connection, %model, code, "an answer ended before it was complete");
         let facts = ErrorFacts { status, code, message: message.into(), ..ErrorFacts::default() };
         let told = self.way.frames.map(|dialect| Bytes::from(frame(dialect, &facts)));
         self.last(told)

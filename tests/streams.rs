@@ -9,6 +9,8 @@ mod clocks;
 mod early;
 #[path = "streams/ends.rs"]
 mod ends;
+#[path = "streams/expected.rs"]
+mod expected;
 #[path = "streams/hold.rs"]
 mod hold;
 #[path = "streams/leaves.rs"]

@@ -38,8 +38,26 @@ enum Beginning {
 }
 
 impl Run<'_> {
-    /// Holds a stream until it may go to the client.
+    /// Holds a stream until it may go to the client, and looks at its opening part as the combo wants
+    /// it (routing 7.9), whichever stream that is by then.
     pub(super) async fn begin(
+        &self,
+        head: Head,
+        source: Box<Source>,
+        opening: &Opening<'_>,
+        permit: &mut Permit,
+    ) -> Result<(Head, Committed), Fault> {
+        let (head, committed) = self.stands(head, source, opening, permit).await?;
+        if let Committed::Stream(first, _) | Committed::Whole(first) = &committed
+            && let Some(rules) = self.plan.validation.as_deref()
+            && let Some(breach) = rules.forbids(&opening_text(self.inquiry.route.dialect(), first))
+        {
+            return Err(Fault::breaks(breach));
+        }
+        Ok((head, committed))
+    }
+
+    async fn stands(
         &self,
         head: Head,
         source: Box<Source>,
@@ -53,12 +71,6 @@ impl Run<'_> {
         let enabled = self.worker.tower.streaming.load().recovery.enabled;
         let mut more = self.extension(opening);
         let begun = meaningful(source, &mut more).await;
-        if let Ok(Committed::Stream(first, _) | Committed::Whole(first)) = &begun
-            && let Some(rules) = self.plan.validation.as_deref()
-            && let Some(breach) = rules.forbids(&opening_text(self.inquiry.route.dialect(), first))
-        {
-            return Err(Fault::breaks(breach));
-        }
         let (first, source) = match begun {
             Ok(Committed::Stream(first, source)) if enabled => (first, source),
             Ok(committed) => return Ok((head, committed)),

@@ -72,13 +72,12 @@ fn only_those_who_have_waited_follow() {
     assert!(stage.gate.ramp.is_none());
 }
 
-/// A trial that came to nothing gives way to another one, not to a second one beside those who are in.
-#[test]
-fn who_is_in_counts_over_a_second_trial() {
+/// Whoever is in goes on counting.
+fn who_is_in_counts_over(what: fn(&mut super::Gate)) {
     let mut stage = Stage::new(settings(0, &[]));
     stage.gate.comes_back(0);
     let running = stage.goes_in("m");
-    stage.until(10).gate.comes_back(10);
+    what(&mut stage.until(10).gate);
     let model = ModelId::from("m");
     let behind = Entry { model: &model, patience: Patience::None, behind: true };
     assert!(stage.gate.enter(&behind, &mut Open, 10).is_err());
@@ -86,18 +85,16 @@ fn who_is_in_counts_over_a_second_trial() {
     assert!(stage.gate.enter(&behind, &mut Open, 10).is_ok());
 }
 
-/// What fails at once must not let the next one in at once: who is in counts over a stumble.
+/// A trial that came to nothing gives way to another one, not to a second one beside those who are in.
+#[test]
+fn who_is_in_counts_over_a_second_trial() {
+    who_is_in_counts_over(|gate| gate.comes_back(10));
+}
+
+/// What fails at once must not let the next one in at once.
 #[test]
 fn who_is_in_counts_over_a_stumble() {
-    let mut stage = Stage::new(settings(0, &[]));
-    stage.gate.comes_back(0);
-    let running = stage.goes_in("m");
-    stage.until(10).gate.stumbled(Stumble::Failed, 10);
-    let model = ModelId::from("m");
-    let behind = Entry { model: &model, patience: Patience::None, behind: true };
-    assert!(stage.gate.enter(&behind, &mut Open, 10).is_err());
-    stage.leaves(running);
-    assert!(stage.gate.enter(&behind, &mut Open, 10).is_ok());
+    who_is_in_counts_over(|gate| gate.stumbled(Stumble::Failed, 10));
 }
 
 /// An account that never rested and says "too many at once" bears as many as are in besides the one it

@@ -34,6 +34,7 @@ use bytes::Bytes;
 use policy::blocked::Blocked;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::plan::{Excluded, NoPlan};
+use policy::request;
 use policy::time::Millis;
 use policy::verdict::Kind;
 use tokio::sync::Notify;
@@ -102,6 +103,8 @@ pub struct Inquiry {
     pub key: Option<Arc<str>>,
     /// The key may only ask for the models of its quota pools.
     pub limited: bool,
+    /// What the request is like.
+    pub traits: Arc<request::Traits>,
 }
 
 /// The target that a reply speaks of.

@@ -19,6 +19,7 @@ use policy::dice::Scripted;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::{Latency, Summary};
 use policy::plan::{Ask, Memory, World, plan};
+use policy::request::Traits;
 use policy::strategy::Metrics;
 use policy::window::WindowView;
 
@@ -89,7 +90,8 @@ fn micros(lines: &str, accounts: &str) -> f64 {
     Arc::make_mut(&mut blueprint.catalogue).accounts = AccountSettings { strategy, latency_weight: 10.0 };
     let board = board(&blueprint);
     let world = World { catalogue: &blueprint.catalogue, board: &board, memory: &Idle, now: START };
-    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None };
+    let traits = Traits::default();
+    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None, traits: &traits };
     let started = Instant::now();
     for _ in 0..ROUNDS {
         let _ = black_box(plan(black_box(&ask), world, &mut Scripted::default()));

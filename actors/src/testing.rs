@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actix::{Actor, Arbiter, ArbiterHandle, Context, Handler, System};
-use policy::attempts::AttemptSettings;
 use policy::breaker::BreakerSettings;
 use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use policy::change::{Change, Refusal};
@@ -76,16 +75,10 @@ pub fn blueprint(lines: &str) -> Blueprint {
 fn combo(name: &str, rule: &str, targets: &[&str]) -> Combo {
     let step = |target: &&str| {
         let (provider, model) = target.split_once('/').expect("a target is `provider/model`");
-        Step { provider: provider.into(), model: model.into(), connection: None }
+        Step::new(provider.into(), model.into())
     };
-    Combo {
-        name: name.into(),
-        strategy: strategy::find(rule).expect("a strategy that exists").name(),
-        steps: targets.iter().map(step).collect(),
-        attempts: AttemptSettings::default(),
-        slow_start_ms: 0,
-        validation: None,
-    }
+    let strategy = strategy::find(rule).expect("a strategy that exists").name();
+    Combo::new(name, strategy, targets.iter().map(step).collect())
 }
 
 fn add_provider(catalogue: &mut Catalogue, blueprint: &mut Blueprint, id: &str, connections: &[&str]) {
@@ -279,7 +272,8 @@ impl World {
     /// A pick of a client with this key.
     pub fn pick_of(model: &str, key: Option<&str>) -> Pick {
         let key = key.map(Into::into);
-        Pick { model: model.into(), dialect: Dialect::Openai, allowed: None, key, limited: false }
+        let (model, traits) = (model.into(), Arc::default());
+        Pick { model, dialect: Dialect::Openai, allowed: None, key, limited: false, traits }
     }
 
     /// Picks `model` and asks the owners of its first target.

@@ -50,6 +50,8 @@ fn counts(rows: &[(&str, usize)]) -> BTreeMap<String, usize> {
 async fn served(world: &World, connection: &str, first_byte_ms: Option<u32>) {
     world.owners.router.mailbox.post(Served {
         combo: None,
+        place: None,
+        first: true,
         provider: "a".into(),
         connection: connection.into(),
         model: "m".into(),

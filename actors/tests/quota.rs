@@ -51,6 +51,8 @@ async fn pick(world: &World, key: &str) -> Picked {
 fn served(connection: &str, news: News) -> Served {
     Served {
         combo: Some(MODEL.into()),
+        place: None,
+        first: true,
         provider: "a".into(),
         connection: connection.into(),
         model: "m".into(),

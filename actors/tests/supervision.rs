@@ -237,6 +237,7 @@ fn a_verdict_planned_by_a_router_that_knows_nobody_yet_counts() {
                 allowed: None,
                 key: None,
                 limited: false,
+                traits: Arc::default(),
             };
             let picked = owners.router.mailbox.ask(pick).await.unwrap().unwrap();
             owners.acquire(&picked.plan.targets[0], true).await

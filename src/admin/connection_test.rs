@@ -44,7 +44,9 @@ fn model(body: &[u8]) -> Result<Option<ModelId>, Refusal> {
 fn first_model(provider: &ProviderEntry, connection: &ConnectionId) -> Option<ModelId> {
     let own = provider.connections.iter().find(|entry| entry.id == *connection);
     let named = own.and_then(|entry| entry.models.iter().find(|pattern| !pattern.contains('*')));
-    named.map(|model| model.as_str().into()).or_else(|| provider.models.as_ref()?.first().cloned())
+    named
+        .map(|model| model.as_str().into())
+        .or_else(|| Some(provider.models.as_ref()?.iter().next()?.0.clone()))
 }
 
 /// Tests.
@@ -75,6 +77,8 @@ pub(super) async fn test(
         model,
         step: 0,
         pinned: true,
+        only_on_quota: false,
+        place: None,
         grant: None,
     };
     let shown = checkup(&worker, &target, dialect).await.ok_or(Refusal::Unavailable)?;

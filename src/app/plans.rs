@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use policy::account::{self, AccountSettings};
 use policy::attempts::AttemptSettings;
-use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
+use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, ProviderEntry, Step};
 use policy::cooldown_wait::WaitSettings;
+use policy::ids::ModelId;
 use policy::strategy;
 
 pub use flow::{execution_limit, gate_settings, is_protected};
@@ -64,7 +65,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
             id: provider.id.clone(),
             class: provider.class,
             dialects: provider.formats.iter().copied().map(dialect).collect(),
-            models: models.map(|models| models.iter().map(|model| model.id.clone()).collect()),
+            models: models.map(|models| models.iter().map(listed).collect()),
             passthrough_models: provider.passthrough_models,
             connections,
         };
@@ -80,6 +81,16 @@ fn catalogue(settings: &Settings) -> Catalogue {
     }
 }
 
+fn listed(model: &settings::Model) -> (ModelId, ModelEntry) {
+    let entry = ModelEntry {
+        context_window: model.context_window,
+        input_price: model.input_price,
+        output_price: model.output_price,
+        ..ModelEntry::default()
+    };
+    (model.id.clone(), entry)
+}
+
 /// How a provider's accounts are chosen.
 fn accounts(settings: &Settings) -> AccountSettings {
     AccountSettings {
@@ -91,13 +102,15 @@ fn accounts(settings: &Settings) -> AccountSettings {
 fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
     let steps = typed.targets.iter().filter_map(|target| {
         let (provider, model) = target.model.split_once('/')?;
-        Some(Step { provider: provider.into(), model: model.into(), connection: target.connection.clone() })
+        let (provider, model) = (provider.into(), model.into());
+        Some(match target.connection.clone() {
+            Some(connection) => Step::pinned(provider, model, connection),
+            None => Step::new(provider, model),
+        })
     });
     let config = &typed.config;
+    let strategy = strategy::find(&typed.strategy).map_or("priority", |found| found.name());
     Combo {
-        name: typed.name.as_str().into(),
-        strategy: strategy::find(&typed.strategy).map_or("priority", |found| found.name()),
-        steps: steps.collect(),
         attempts: AttemptSettings {
             max_retries: config.max_retries,
             retry_delay_ms: config.retry_delay_ms,
@@ -110,6 +123,7 @@ fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
         validation: Some(&config.response_validation)
             .filter(|rules| !rules.is_empty())
             .map(|rules| Arc::new(rules.clone())),
+        ..Combo::new(typed.name.as_str(), strategy, steps.collect())
     }
 }
 

@@ -101,6 +101,7 @@ async fn answer(
         allowed: policy.as_ref().and_then(|policy| policy.allowed.clone()),
         key: policy.as_ref().map(|policy| policy.name.clone()),
         limited: policy.is_some_and(|policy| policy.models.is_some()),
+        traits: std::sync::Arc::default(),
     };
     let (served, inquiry) = match serve_in_time(http, inquiry, settings).await {
         InTime::Served(served, inquiry) => (served, inquiry),

@@ -157,6 +157,8 @@ impl<'a> Run<'a> {
         }
         self.worker.tower.owners.router.mailbox.post(Record {
             combo: self.plan.combo.clone(),
+            place: target.place.clone(),
+            first: self.attempts.dispatched() == 1,
             provider: target.provider.clone(),
             connection: target.connection.clone(),
             model: target.model.clone(),

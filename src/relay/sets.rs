@@ -56,6 +56,7 @@ pub(super) fn asking(inquiry: &Inquiry) -> Pick {
         allowed: inquiry.allowed.clone(),
         key: inquiry.key.clone(),
         limited: inquiry.limited,
+        traits: inquiry.traits.clone(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::attempts::AttemptSettings;
 use crate::cooldown_wait::WaitSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::quota::Pools;
+use crate::strategy::StrategySettings;
 use crate::validation::Validation;
 
 /// The wire format a client speaks or a provider understands.
@@ -39,6 +40,59 @@ impl Dialect {
     }
 }
 
+/// A listed model; what is not known of it is absent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelEntry {
+    /// Its context window, tokens.
+    pub context_window: Option<u64>,
+    /// The most it says, tokens.
+    pub max_output: Option<u64>,
+    /// Price of input, USD per million tokens.
+    pub input_price: Option<f64>,
+    /// Price of output, USD per million tokens.
+    pub output_price: Option<f64>,
+    /// What it can do; `None`: unknown, and then nothing is held against it.
+    pub abilities: Option<Abilities>,
+}
+
+/// What a model can do (routing 3.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// It calls tools.
+    pub tools: bool,
+    /// It sees pictures.
+    pub vision: bool,
+    /// It answers after a schema.
+    pub structured: bool,
+}
+
+/// The models of a provider, in declared order and by name.
+#[derive(Clone, Debug, Default)]
+pub struct Models {
+    listed: Vec<(ModelId, ModelEntry)>,
+    places: HashMap<ModelId, usize>,
+}
+
+impl Models {
+    /// The facts of one.
+    pub fn get(&self, model: &str) -> Option<&ModelEntry> {
+        self.places.get(model).map(|place| &self.listed[*place].1)
+    }
+
+    /// Each in declared order.
+    pub fn iter(&self) -> impl Iterator<Item = &(ModelId, ModelEntry)> {
+        self.listed.iter()
+    }
+}
+
+impl FromIterator<(ModelId, ModelEntry)> for Models {
+    fn from_iter<I: IntoIterator<Item = (ModelId, ModelEntry)>>(listed: I) -> Self {
+        let listed: Vec<_> = listed.into_iter().collect();
+        let places = listed.iter().enumerate().map(|(place, (id, _))| (id.clone(), place)).collect();
+        Self { listed, places }
+    }
+}
+
 /// A provider as routing sees it.
 #[derive(Clone, Debug)]
 pub struct ProviderEntry {
@@ -49,7 +103,7 @@ pub struct ProviderEntry {
     /// The dialects it understands.
     pub dialects: Vec<Dialect>,
     /// The models it lists; `None`: any id passes.
-    pub models: Option<Vec<ModelId>>,
+    pub models: Option<Models>,
     /// Unlisted models pass too.
     pub passthrough_models: bool,
     /// Its connections, best priority first.
@@ -64,7 +118,12 @@ impl ProviderEntry {
 
     /// Whether the model is in the list; `None` without a list.
     pub fn lists(&self, model: &str) -> Option<bool> {
-        self.models.as_ref().map(|models| models.iter().any(|listed| listed.as_str() == model))
+        self.models.as_ref().map(|models| models.get(model).is_some())
+    }
+
+    /// What is known of a model; `None` where it is not listed.
+    pub fn facts(&self, model: &str) -> Option<&ModelEntry> {
+        self.models.as_ref()?.get(model)
     }
 }
 
@@ -90,15 +149,63 @@ impl ConnectionEntry {
     }
 }
 
-/// One entry of a combo: a provider's model, perhaps tied to one account.
+/// One step of a combo when names are resolved: a provider's model, perhaps tied to accounts.
 #[derive(Clone, Debug)]
 pub struct Step {
+    /// Its execution key, unique in the combo (routing 0.4).
+    pub key: Arc<str>,
+    /// The unit it came from, an index of the combo's units.
+    pub unit: usize,
     /// The provider.
     pub provider: ProviderId,
     /// The model as the provider names it.
     pub model: ModelId,
     /// The one account it is tied to.
     pub connection: Option<ConnectionId>,
+    /// The accounts it may use; empty: all.
+    pub allowed: Arc<[ConnectionId]>,
+    /// It may be passed only when all its failures were exhausted quota (routing 4.1).
+    pub only_on_quota: bool,
+}
+
+impl Step {
+    /// A step that may use any account.
+    pub fn new(provider: ProviderId, model: ModelId) -> Self {
+        Self {
+            key: format!("{provider}/{model}").into(),
+            unit: 0,
+            provider,
+            model,
+            connection: None,
+            allowed: Arc::default(),
+            only_on_quota: false,
+        }
+    }
+
+    /// A step that is tied to one account.
+    pub fn pinned(provider: ProviderId, model: ModelId, connection: ConnectionId) -> Self {
+        let key = format!("{provider}/{model}@{connection}").into();
+        Self { key, connection: Some(connection), ..Self::new(provider, model) }
+    }
+
+    /// Whether it may use the account.
+    pub fn admits(&self, connection: &ConnectionId) -> bool {
+        match &self.connection {
+            Some(pin) => pin == connection,
+            None => self.allowed.is_empty() || self.allowed.contains(connection),
+        }
+    }
+}
+
+/// A step as it is written: one choice of a strategy that orders units.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// Its id in the combo.
+    pub key: Arc<str>,
+    /// Its part of a draw, 0 to 100.
+    pub weight: f64,
+    /// The combo that it asks as a whole (routing 2.6); its steps then are not here.
+    pub nested: Option<Arc<str>>,
 }
 
 /// A stored, named list of targets with a strategy.
@@ -108,14 +215,41 @@ pub struct Combo {
     pub name: Arc<str>,
     /// Name of its strategy, one of `STRATEGIES`.
     pub strategy: &'static str,
-    /// Its entries in declared order.
+    /// Its steps in declared order, those of one unit side by side.
     pub steps: Vec<Step>,
+    /// Its steps as they are written.
+    pub units: Vec<Unit>,
+    /// Some unit is a combo that is asked as a whole.
+    pub nests: bool,
     /// How its attempt loop behaves.
     pub attempts: AttemptSettings,
+    /// What its strategy reads.
+    pub settings: StrategySettings,
     /// Decision 34: how long a connection that comes back is spared, ms; 0 = off.
     pub slow_start_ms: u64,
     /// What its answers must be like; `None`: anything.
     pub validation: Option<Arc<Validation>>,
+}
+
+impl Combo {
+    /// A combo of plain steps with every number as it is built in; each step is a unit.
+    pub fn new(name: impl Into<Arc<str>>, strategy: &'static str, mut steps: Vec<Step>) -> Self {
+        for (index, step) in steps.iter_mut().enumerate() {
+            step.unit = index;
+        }
+        let units = steps.iter().map(|step| Unit { key: step.key.clone(), weight: 0.0, nested: None });
+        Self {
+            name: name.into(),
+            strategy,
+            units: units.collect(),
+            steps,
+            nests: false,
+            attempts: AttemptSettings::default(),
+            settings: StrategySettings::default(),
+            slow_start_ms: 0,
+            validation: None,
+        }
+    }
 }
 
 /// Everything that can be asked for.

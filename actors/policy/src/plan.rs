@@ -2,6 +2,7 @@
 //! (routing 2.1, 3, 7.2, 12; contract 8, "Models").
 
 mod accounts;
+mod entries;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -11,20 +12,24 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::{AccountStrategy, Usage};
+use crate::account::Usage;
 use crate::attempts::{AttemptSettings, MAX_DISPATCHES};
 use crate::board::Board;
 use crate::breaker::Grant;
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use crate::change::Exclusion;
+use crate::combo::DEEPEST;
 use crate::dice::Dice;
 use crate::gate::Patience;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::Latency;
-use crate::strategy::{self, Candidate, Metrics};
+use crate::reading::AccountReading;
+use crate::request::Traits;
+use crate::strategy::{self, ComboState, Field, Grain, Metrics, Note, Pool, Ranked, Spread};
 use crate::time::Millis;
 use crate::validation::Validation;
 
+use entries::{Entries, Entry};
 use step::{Turn, add_step};
 
 /// A request, free of its dialect's details.
@@ -36,6 +41,8 @@ pub struct Ask<'a> {
     pub dialect: Dialect,
     /// The connections the client's key may use; `None`: all.
     pub allowed: Option<&'a [ConnectionId]>,
+    /// What it is like.
+    pub traits: &'a Traits,
 }
 
 /// What the router remembers beside the board: its own counts, never an owner's state.
@@ -48,6 +55,39 @@ pub trait Memory {
     fn usage(&self, connection: &ConnectionId) -> Usage;
     /// How fast and how well an account answered lately.
     fn latency(&self, connection: &ConnectionId, model: &ModelId, now: Millis) -> Latency;
+    /// How the first-byte times of a model in a combo are spread.
+    fn spread(&self, _combo: &str, _provider: &ProviderId, _model: &ModelId) -> Option<Spread> {
+        None
+    }
+    /// What a combo remembers.
+    fn combo(&self, _combo: &str) -> Option<&ComboState> {
+        None
+    }
+    /// What an account said of its quota.
+    fn reading(&self, _connection: &ConnectionId) -> Option<&AccountReading> {
+        None
+    }
+    /// Sessions seen on an account lately (decision 27a).
+    fn sessions(&self, _connection: &ConnectionId, _now: Millis) -> u32 {
+        0
+    }
+}
+
+/// Where a target stands in the combos that it was planned by.
+#[derive(Debug, PartialEq)]
+pub struct Place {
+    /// The combo.
+    pub combo: Arc<str>,
+    /// Its key among the combo's entries.
+    pub key: Arc<str>,
+    /// Its index among them.
+    pub entry: usize,
+    /// How many there are.
+    pub of: usize,
+    /// Its score, where the strategy scores.
+    pub score: Option<f64>,
+    /// Where the combo itself stands in the one that asked for it (routing 2.6).
+    pub within: Option<Arc<Place>>,
 }
 
 /// One target a request may be sent to.
@@ -61,10 +101,14 @@ pub struct Planned {
     pub connection: ConnectionId,
     /// The model as the provider names it.
     pub model: ModelId,
-    /// Index of the combo's step; 0 without a combo.
+    /// Number of its step: targets of one step are accounts of one provider's model.
     pub step: usize,
     /// The step names this connection.
     pub pinned: bool,
+    /// It may be passed only when all its failures were exhausted quota (routing 4.1).
+    pub only_on_quota: bool,
+    /// Where it stands in its combo; `None` without one.
+    pub place: Option<Arc<Place>>,
     /// The right to speak about the provider; `None`: its breaker is half-open and must grant a probe.
     pub grant: Option<Grant>,
 }
@@ -113,6 +157,10 @@ pub struct Plan {
     pub patience: Patience,
     /// What an answer must be like (routing 7.9); `None`: anything.
     pub validation: Option<Arc<Validation>>,
+    /// What each combo on the way remembers once the request is sent.
+    pub notes: Vec<(Arc<str>, Note)>,
+    /// The first target counts as in flight from the pick on (routing 4.13e).
+    pub reserves: bool,
 }
 
 /// Why there is no plan at all.
@@ -155,33 +203,25 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
     if !provider.dialects.contains(&ask.dialect) {
         return Err(NoPlan::FormatNotSupported(provider.dialects.clone()));
     }
-    let step = Step { provider: provider.id.clone(), model, connection: None };
+    let step = Step::new(provider.id.clone(), model);
     let attempts = AttemptSettings { waits: world.catalogue.direct_waits, ..AttemptSettings::direct() };
     let mut plan = empty(None, "single", attempts, 1);
     plan.timed = world.catalogue.accounts.records_latency();
-    add_step(&mut plan, Turn { index: 0, step: &step, left: 0 }, ask, world, dice);
+    add_step(&mut plan, Turn { index: 0, step: &step, left: 0, only: None, place: None }, ask, world, dice);
     Ok(plan)
 }
 
 fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
-    let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.steps.len());
+    let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.units.len());
     plan.timed = true;
     plan.validation = combo.validation.clone();
-    let candidate = |index: usize| candidate(combo, &combo.steps[index], world);
-    let order = match strategy::find(combo.strategy) {
-        Some(rule) => rule.rank(combo.steps.len(), &candidate, dice),
-        None => (0..combo.steps.len()).collect(),
-    };
-    for (turn, index) in order.into_iter().enumerate() {
-        if plan.targets.len() >= MAX_DISPATCHES {
-            break;
-        }
-        let left = combo.steps.len() - turn - 1;
-        add_step(&mut plan, Turn { index, step: &combo.steps[index], left }, ask, world, dice);
-    }
+    let mut making = Making { plan, steps: 0, ask, world, dice };
+    making.add(combo, None, DEEPEST);
+    let plan = making.plan;
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
     if plan.targets.is_empty() && !plan.excluded.is_empty() && plan.excluded.iter().all(foreign) {
-        let dialects = combo.steps.iter().filter_map(|step| world.catalogue.providers.get(&step.provider));
+        let known = |excluded: &Excluded| world.catalogue.providers.get(&excluded.provider);
+        let dialects = plan.excluded.iter().filter_map(known);
         return Err(NoPlan::FormatNotSupported(
             dialects.flat_map(|provider| provider.dialects.clone()).collect(),
         ));
@@ -189,7 +229,91 @@ fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice)
     Ok(plan)
 }
 
-fn empty(
+/// A plan while its combos are ordered.
+struct Making<'a> {
+    plan: Plan,
+    /// Steps of the combos that were ordered already: each step has a number of its own.
+    steps: usize,
+    ask: &'a Ask<'a>,
+    world: World<'a>,
+    dice: &'a mut dyn Dice,
+}
+
+impl Making<'_> {
+    /// Adds what a combo offers, in the order of its strategy; `depth`: how much deeper it may go.
+    fn add(&mut self, combo: &Combo, within: Option<Arc<Place>>, depth: u32) {
+        let rule = strategy::find(combo.strategy);
+        let grain = rule.map_or(Grain::Steps, |rule| rule.grain());
+        let entries = Entries::new(combo, grain, self.ask, self.world);
+        let unknown = ComboState::default();
+        let field = Field {
+            pool: &entries,
+            state: self.world.memory.combo(&combo.name).unwrap_or(&unknown),
+            settings: &combo.settings,
+            request: self.ask.traits,
+            now: self.world.now,
+        };
+        let ranked = match rule {
+            Some(rule) => rule.rank(&field, self.dice),
+            None => Ranked::of((0..entries.count()).collect()),
+        };
+        self.plan.notes.extend(ranked.notes.into_iter().map(|note| (combo.name.clone(), note)));
+        self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());
+        let base = self.steps;
+        self.steps += combo.steps.len();
+        let of = entries.count();
+        for (turn, entry) in ranked.order.iter().copied().enumerate() {
+            if self.plan.targets.len() >= MAX_DISPATCHES {
+                break;
+            }
+            let place = Arc::new(Place {
+                combo: combo.name.clone(),
+                key: entries.shared_key(entry),
+                entry,
+                of,
+                score: ranked.scores.get(entry).copied(),
+                within: within.clone(),
+            });
+            let left = ranked.order.len() - turn - 1;
+            self.enter(combo, entries.entry(entry), place, (base, left, depth));
+        }
+    }
+
+    fn enter(
+        &mut self,
+        combo: &Combo,
+        entry: Entry,
+        place: Arc<Place>,
+        (base, left, depth): (usize, usize, u32),
+    ) {
+        let (first, last, only) = match entry {
+            Entry::Step(step) => (step, step + 1, None),
+            Entry::Account(step, connection, _) => (step, step + 1, Some(connection)),
+            Entry::Unit(unit) => match &combo.units[unit].nested {
+                Some(name) => {
+                    if let Some(nested) = self.world.catalogue.combos.get(name).filter(|_| depth > 0) {
+                        self.add(nested, Some(place), depth - 1);
+                    }
+                    return;
+                }
+                None => {
+                    let first = combo.steps.iter().position(|step| step.unit == unit);
+                    let count = combo.steps.iter().filter(|step| step.unit == unit).count();
+                    first.map_or((0, 0, None), |first| (first, first + count, None))
+                }
+            },
+        };
+        for step in first..last {
+            let left = left + last - step - 1;
+            let (index, only, place) = (base + step, only.as_ref(), Some(place.clone()));
+            let turn = Turn { index, step: &combo.steps[step], left, only, place };
+            add_step(&mut self.plan, turn, self.ask, self.world, self.dice);
+        }
+    }
+}
+
+/// A plan without targets.
+pub(crate) fn empty(
     combo: Option<Arc<str>>,
     strategy: &'static str,
     attempts: AttemptSettings,
@@ -207,6 +331,8 @@ fn empty(
         charged: None,
         patience: Patience::Queue,
         validation: None,
+        notes: Vec::new(),
+        reserves: false,
     }
 }
 
@@ -252,31 +378,6 @@ fn find_model<'a>(catalogue: &'a Catalogue, name: &str) -> Result<(&'a ProviderE
     }
 }
 
-fn candidate(combo: &Combo, step: &Step, world: World<'_>) -> Candidate {
-    let breaker = world.board.providers.get(&step.provider);
-    let connections = usable(step, world.catalogue);
-    Candidate {
-        breaker: breaker.map_or(crate::breaker::BreakerState::Closed, |view| view.state_at(world.now)),
-        metrics: world.memory.metrics(&combo.name, &step.provider, &step.model),
-        in_flight: connections.map(|entry| world.memory.in_flight(&entry.id)).sum(),
-        keeps_draw: keeps_draw(combo, step, world),
-    }
-}
-
-/// Decision 34, for the connection that would be asked first. Where the accounts are drawn too,
-/// any may be: the one that is spared least speaks.
-fn keeps_draw(combo: &Combo, step: &Step, world: World<'_>) -> f64 {
-    let rested = usable(step, world.catalogue)
-        .filter_map(|entry| world.board.connections.get(&entry.id))
-        .filter(|view| view.cooldown.refusal(false, world.now).is_none())
-        .map(|view| accounts::keeps_draw(view, combo.slow_start_ms, world.now));
-    match world.catalogue.accounts.strategy {
-        _ if combo.slow_start_ms == 0 => 1.0,
-        AccountStrategy::FillFirst => rested.into_iter().next().unwrap_or(1.0),
-        AccountStrategy::P2c => rested.reduce(f64::max).unwrap_or(1.0),
-    }
-}
-
 fn usable<'a>(step: &'a Step, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> {
     connections(step, catalogue).filter(|entry| entry.usable && entry.serves(step.model.as_str()))
 }
@@ -286,5 +387,5 @@ fn connections<'a>(
     catalogue: &'a Catalogue,
 ) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> {
     let all = catalogue.providers.get(&step.provider).map_or(&[][..], |provider| &provider.connections);
-    all.iter().filter(|entry| step.connection.as_ref().is_none_or(|pin| *pin == entry.id))
+    all.iter().filter(|entry| step.admits(&entry.id))
 }

@@ -1,35 +1,72 @@
-//! Strategies: rules that order the steps of a combo. One ordered table; listing,
+//! Strategies: rules that order the entries of a combo. One ordered table; listing,
 //! validation, documentation and tests are made from it.
+//!
+//! A rule is a pure function: it reads the entries through [`Pool`], what the combo remembers
+//! through [`ComboState`], and says an order together with [`Note`]s. Notes are what a real
+//! request changes; an explanation throws them away, so asking why changes nothing.
 
 mod p2c;
+mod pool;
 mod priority;
+mod settings;
+mod state;
+#[cfg(test)]
+pub(crate) mod table;
 
 pub use p2c::P2c;
+pub use pool::{Metrics, Pool, Spread};
 pub use priority::Priority;
+pub use settings::{
+    AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
+};
+pub use state::{ComboState, Deck, LastGood, News, Note, Sticky};
 
-use crate::breaker::BreakerState;
 use crate::dice::Dice;
+use crate::request::Traits;
+use crate::time::Millis;
 
-/// What is known of a combo's model from its latest attempts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Metrics {
-    /// Share of good answers, 0 to 1.
-    pub success_rate: f64,
-    /// Mean time to the first byte of good answers, ms; `None` without one.
-    pub mean_ms: Option<f64>,
+/// What a combo's entries are for a strategy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grain {
+    /// Each step that is left when nested combos are resolved.
+    Steps,
+    /// Each step as it is written; a nested combo is one (routing 4.2c).
+    Units,
+    /// Each account of each step (routing 4.21).
+    Accounts,
 }
 
-/// One step of a combo as a strategy sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Candidate {
-    /// Its provider's breaker now.
-    pub breaker: BreakerState,
-    /// Its record in this combo.
-    pub metrics: Option<Metrics>,
-    /// Requests in flight on the connections it could use.
-    pub in_flight: u32,
-    /// Decision 34: the probability with which it keeps a draw it won.
-    pub keeps_draw: f64,
+/// Everything a strategy may look at.
+#[derive(Clone, Copy)]
+pub struct Field<'a> {
+    /// The entries.
+    pub pool: &'a dyn Pool,
+    /// What the combo remembers.
+    pub state: &'a ComboState,
+    /// The combo's numbers.
+    pub settings: &'a StrategySettings,
+    /// What the request is like.
+    pub request: &'a Traits,
+    /// Epoch ms.
+    pub now: Millis,
+}
+
+/// An order, and what it costs to take it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ranked {
+    /// Indices of entries, best first, each at most once; what is missing is not tried.
+    pub order: Vec<usize>,
+    /// What a request that is really sent changes in the combo's memory.
+    pub notes: Vec<Note>,
+    /// The score of each entry by its index, for explanations; empty: nothing was scored.
+    pub scores: Vec<f64>,
+}
+
+impl Ranked {
+    /// An order that changes nothing.
+    pub fn of(order: Vec<usize>) -> Self {
+        Self { order, ..Self::default() }
+    }
 }
 
 /// A rule that orders targets.
@@ -44,9 +81,29 @@ pub trait Strategy: Sync {
     fn doc_short(&self) -> &'static str;
     /// A paragraph for the reference.
     fn doc_long(&self) -> &'static str;
-    /// Orders `count` steps: indices, best first, each once. `candidate` is asked
-    /// only for the steps that the rule really compares.
-    fn rank(&self, count: usize, candidate: &dyn Fn(usize) -> Candidate, dice: &mut dyn Dice) -> Vec<usize>;
+    /// A combo of config.toml that uses it.
+    fn example(&self) -> &'static str;
+    /// What it orders.
+    fn grain(&self) -> Grain {
+        Grain::Steps
+    }
+    /// Orders the entries. The pool is asked only for what the rule really compares.
+    fn rank(&self, field: &Field<'_>, dice: &mut dyn Dice) -> Ranked;
+    /// An attempt was judged: what the combo remembers of it for the next order.
+    fn heard(&self, _state: &mut ComboState, _news: &News<'_>, _settings: &StrategySettings) {}
+    /// A burst of picks must see each other before anybody has answered: the first target counts as
+    /// in flight from the pick on (routing 4.13e).
+    fn reserves(&self) -> bool {
+        false
+    }
+    /// Its first choice stays first in the prompt-cache stage (routing 3.8, decision 23).
+    fn keeps_first(&self) -> bool {
+        true
+    }
+    /// The prompt-cache stage may reorder what it ordered (decision 23).
+    fn yields_to_cache(&self) -> bool {
+        false
+    }
 }
 
 /// Every strategy that is built, in the order of the documentation.
@@ -77,6 +134,8 @@ mod tests {
         let mut seen = HashSet::new();
         for strategy in STRATEGIES {
             assert!(!strategy.doc_short().is_empty() && !strategy.doc_long().is_empty());
+            let named = format!("strategy = \"{}\"", strategy.name());
+            assert!(strategy.example().contains(&named), "{} has no example", strategy.name());
             assert!(seen.insert(strategy.name()), "{} twice", strategy.name());
             for alias in strategy.aliases() {
                 assert!(seen.insert(alias), "{alias} twice");

@@ -6,11 +6,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use policy::account::Usage;
+use policy::catalogue::Combo;
 use policy::dice::Dice;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::{Latencies, Latency};
 use policy::plan::Memory;
-use policy::strategy::Metrics;
+use policy::strategy::{self, ComboState, Metrics, News, Note, Spread};
 use policy::time::Millis;
 
 use crate::directory::Directory;
@@ -33,6 +34,8 @@ pub(super) struct RoutingMemory {
     usage: HashMap<ConnectionId, Usage>,
     /// The account of each provider that was picked last.
     last: HashMap<ProviderId, ConnectionId>,
+    /// What each combo's strategy remembers.
+    combos: HashMap<Arc<str>, ComboState>,
 }
 
 impl RoutingMemory {
@@ -47,6 +50,20 @@ impl RoutingMemory {
             record.attempts.pop_front();
         }
         record.attempts.push_back(first_byte_ms);
+    }
+
+    /// A plan was taken.
+    pub(super) fn note(&mut self, combo: &Arc<str>, note: Note) {
+        self.combos.entry(combo.clone()).or_default().take(note);
+    }
+
+    /// How an attempt on an entry of a combo ended.
+    pub(super) fn heard(&mut self, combo: &Combo, news: &News<'_>) {
+        let state = self.combos.entry(combo.name.clone()).or_default();
+        *state.uses.entry(news.key.clone()).or_default() += 1;
+        if let Some(rule) = strategy::find(combo.strategy) {
+            rule.heard(state, news, &combo.settings);
+        }
     }
 
     /// A pick put this account first: the run of the one before it is over.
@@ -77,6 +94,19 @@ impl RoutingMemory {
     }
 }
 
+impl RoutingMemory {
+    fn spread(&self, combo: &str, target: &(ProviderId, ModelId)) -> Option<Spread> {
+        let attempts = &self.records.get(combo)?.get(target)?.attempts;
+        let mut good: Vec<u32> = attempts.iter().flatten().copied().collect();
+        good.sort_unstable();
+        let p95 = *good.get((good.len() * 95).div_ceil(100).checked_sub(1)?)?;
+        let mean = good.iter().copied().map(f64::from).sum::<f64>() / good.len() as f64;
+        let squares: f64 = good.iter().map(|ms| (f64::from(*ms) - mean).powi(2)).sum();
+        let deviation_ms = (good.len() > 1).then(|| (squares / good.len() as f64).sqrt());
+        Some(Spread { p95_ms: p95.into(), deviation_ms, samples: good.len() as u32 })
+    }
+}
+
 /// The records together with the live slots: what `policy::plan` may ask.
 pub(super) struct Remembered<'a> {
     pub(super) memory: &'a RoutingMemory,
@@ -90,6 +120,14 @@ impl Memory for Remembered<'_> {
 
     fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics> {
         self.memory.metrics(combo, &(provider.clone(), model.clone()))
+    }
+
+    fn spread(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Spread> {
+        self.memory.spread(combo, &(provider.clone(), model.clone()))
+    }
+
+    fn combo(&self, combo: &str) -> Option<&ComboState> {
+        self.memory.combos.get(combo)
     }
 
     fn usage(&self, connection: &ConnectionId) -> Usage {

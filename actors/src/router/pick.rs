@@ -6,7 +6,8 @@ use actix::{Handler, Message};
 use policy::catalogue::Dialect;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::Sample;
-use policy::plan::{Ask, NoPlan, Plan, World, plan};
+use policy::plan::{Ask, NoPlan, Place, Plan, World, plan};
+use policy::request::Traits;
 
 use super::Router;
 use super::memory::{Remembered, Seeded};
@@ -26,6 +27,8 @@ pub struct Pick {
     pub key: Option<Arc<str>>,
     /// The key may only ask for the models of its pools.
     pub limited: bool,
+    /// What the request is like.
+    pub traits: Arc<Traits>,
 }
 
 /// The answer to a pick.
@@ -54,7 +57,8 @@ impl Router {
         let now = self.seed.links.clock.now();
         let memory = Remembered { memory: &self.memory, directory: &self.seed.directory };
         let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
-        let ask = Ask { model: &pick.model, dialect: pick.dialect, allowed: pick.allowed.as_deref() };
+        let (dialect, allowed) = (pick.dialect, pick.allowed.as_deref());
+        let ask = Ask { model: &pick.model, dialect, allowed, traits: &pick.traits };
         let mut plan = plan(&ask, world, &mut Seeded(&mut self.dice))?;
         let last = self.hold_back(&mut plan, pick.key.as_ref(), pools, now);
         Ok((plan, last))
@@ -68,6 +72,9 @@ impl Handler<Pick> for Router {
         let (mut plan, last) = self.plan(&pick)?;
         let lease = self.take_turns(&mut plan, &last);
         let counts_use = self.seed.blueprint.load().catalogue.accounts.counts_use();
+        for (combo, note) in std::mem::take(&mut plan.notes) {
+            self.memory.note(&combo, note);
+        }
         // The pick counts its own use, so that a burst is spread before anybody has answered.
         if let Some(first) = plan.targets.first().filter(|_| counts_use) {
             self.memory.used(&first.provider, &first.connection, self.seed.links.clock.now());
@@ -90,6 +97,10 @@ impl Handler<Look> for Router {
 pub struct Served {
     /// The combo asked for; `None`: a direct request.
     pub combo: Option<Arc<str>>,
+    /// Where the target stood in it.
+    pub place: Option<Arc<Place>>,
+    /// It was the first choice of its plan.
+    pub first: bool,
     /// The provider that was tried.
     pub provider: ProviderId,
     /// The connection that was tried.
@@ -108,7 +119,7 @@ impl Handler<Served> for Router {
     type Result = ();
 
     fn handle(&mut self, served: Served, _: &mut Self::Context) {
-        let Served { combo, provider, connection, model, first_byte_ms, failed, news } = served;
+        let Served { combo, place, first, provider, connection, model, first_byte_ms, failed, news } = served;
         if first_byte_ms.is_some() {
             self.shared(combo.as_ref(), &connection, &news);
         }
@@ -118,9 +129,21 @@ impl Handler<Served> for Router {
             self.memory.latencies.record(&connection, &model, sample);
         }
         // Clients choose the models of pools: a record for each name would grow without end.
-        let combo = combo.filter(|combo| blueprint.catalogue.combos.contains_key(combo));
-        if let Some(combo) = combo {
-            self.memory.served(combo, (provider, model), first_byte_ms);
+        let known = |place: &&Place| blueprint.catalogue.combos.contains_key(&place.combo);
+        for place in std::iter::successors(place.as_deref(), |place| place.within.as_deref()).filter(known) {
+            let combo = &blueprint.catalogue.combos[&place.combo];
+            let heard = policy::strategy::News {
+                key: &place.key,
+                entry: place.entry,
+                of: place.of,
+                first,
+                provider: &provider,
+                connection: &connection,
+                model: &model,
+                good: first_byte_ms.is_some(),
+            };
+            self.memory.heard(combo, &heard);
+            self.memory.served(combo.name.clone(), (provider.clone(), model.clone()), first_byte_ms);
         }
     }
 }

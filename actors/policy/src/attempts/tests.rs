@@ -6,7 +6,7 @@ use crate::change::{Exclusion, Refusal};
 use crate::dice::Scripted;
 use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
-use crate::plan::{Plan, Planned};
+use crate::plan::{Plan, Planned, empty};
 use crate::verdict::{Case, End, Failure, RuleId, RuleMatch, RuleScope, Signal, Transport, Verdict, judge};
 
 /// Targets written as `provider@connection`, a `!` in front pins; the same provider in a row is one step.
@@ -26,23 +26,16 @@ fn plan(combo: bool, targets: &[&str]) -> Plan {
             model: "m".into(),
             step,
             pinned,
+            only_on_quota: false,
+            place: None,
             grant: Some(Grant { generation: 0, probe: false }),
         });
     }
     let attempts = if combo { AttemptSettings::default() } else { AttemptSettings::direct() };
-    Plan {
-        combo: combo.then(|| "c".into()),
-        strategy: if combo { "priority" } else { "single" },
-        attempts,
-        targets: rows,
-        excluded: Vec::new(),
-        pool_size: step + 1,
-        timed: combo,
-        shared: false,
-        charged: None,
-        patience: crate::gate::Patience::Queue,
-        validation: None,
-    }
+    let strategy = if combo { "priority" } else { "single" };
+    let mut plan = empty(combo.then(|| "c".into()), strategy, attempts, step + 1);
+    (plan.targets, plan.timed) = (rows, combo);
+    plan
 }
 
 fn failure_of(end: End, hint_ms: Option<u64>) -> Failure {

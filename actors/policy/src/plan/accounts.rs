@@ -11,6 +11,7 @@ use crate::account::{self, Account, AccountStrategy};
 use crate::board::ConnectionView;
 use crate::catalogue::{ConnectionEntry, Step};
 use crate::dice::Dice;
+use crate::ids::ConnectionId;
 use crate::time::{MINUTE, Millis};
 
 /// The longest that a failure is held against an account after its rest, ms.
@@ -20,6 +21,8 @@ const LONGEST_MEMORY_MS: Millis = 15 * MINUTE;
 pub(super) struct Accounts<'a> {
     world: World<'a>,
     step: &'a Step,
+    /// The one account that was chosen already.
+    only: Option<&'a ConnectionId>,
     slow_start_ms: Millis,
     /// Targets that are there already.
     before: usize,
@@ -27,10 +30,14 @@ pub(super) struct Accounts<'a> {
 }
 
 impl<'a> Accounts<'a> {
-    pub(super) fn new(plan: &Plan, step: &'a Step, world: World<'a>) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        (step, only): (&'a Step, Option<&'a ConnectionId>),
+        world: World<'a>,
+    ) -> Self {
         let combo = plan.combo.as_ref().and_then(|name| world.catalogue.combos.get(name));
         let slow_start_ms = combo.map_or(0, |combo| combo.slow_start_ms);
-        Self { world, step, slow_start_ms, before: plan.targets.len(), weighed: Vec::new() }
+        Self { world, step, only, slow_start_ms, before: plan.targets.len(), weighed: Vec::new() }
     }
 
     fn are_weighed(&self) -> bool {
@@ -43,7 +50,8 @@ impl<'a> Accounts<'a> {
         room: usize,
         dice: &mut dyn Dice,
     ) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> + use<'a> {
-        let all = || connections(self.step, self.world.catalogue);
+        let (only, all) = (self.only, || connections(self.step, self.world.catalogue));
+        let all = || all().filter(move |entry| only.is_none_or(|only| *only == entry.id));
         let count = if self.are_weighed() { all().count() } else { 0 };
         let skipped = if count > room { dice.below(count) } else { 0 };
         all().skip(skipped).chain(all().take(skipped))

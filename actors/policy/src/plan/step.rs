@@ -2,7 +2,9 @@
 //! not (routing 7.2, core 7.2).
 
 use super::accounts::Accounts;
-use super::{Ask, Excluded, Plan, Planned, World};
+use std::sync::Arc;
+
+use super::{Ask, Excluded, Place, Plan, Planned, World};
 use crate::attempts::MAX_DISPATCHES;
 use crate::breaker::{Admission, Grant};
 use crate::catalogue::{ConnectionEntry, ProviderEntry, Step};
@@ -13,20 +15,23 @@ use crate::time::Millis;
 use crate::verdict::Reason;
 
 /// A step whose turn it is.
-#[derive(Clone, Copy)]
 pub(super) struct Turn<'a> {
-    /// Where it stands in its combo.
+    /// Its number in the plan.
     pub(super) index: usize,
     /// The step.
     pub(super) step: &'a Step,
-    /// Steps that come after it.
+    /// Entries that come after it.
     pub(super) left: usize,
+    /// The one account that was chosen.
+    pub(super) only: Option<&'a ConnectionId>,
+    /// Where it stands in its combo.
+    pub(super) place: Option<Arc<Place>>,
 }
 
 impl Turn<'_> {
     /// How many targets it may add: the most that a request may try, less one for each step that
     /// comes after it. The healthy one may stand there (FC-051).
-    fn room(self, taken: usize) -> usize {
+    fn room(&self, taken: usize) -> usize {
         MAX_DISPATCHES.saturating_sub(taken + self.left).max(1)
     }
 }
@@ -39,15 +44,15 @@ pub(super) fn add_step(
     world: World<'_>,
     dice: &mut dyn Dice,
 ) {
-    let Turn { index, step, .. } = turn;
     let room = turn.room(plan.targets.len());
+    let Turn { index, step, only, place, .. } = turn;
     let most = plan.targets.len() + room;
     let combo = plan.combo.is_some();
     let (provider, grant) = match gate(step, combo, ask, world) {
         Ok(passed) => passed,
         Err(refusal) => return exclude(plan, step, None, refusal, world),
     };
-    let mut accounts = Accounts::new(plan, step, world);
+    let mut accounts = Accounts::new(plan, (step, only), world);
     let mut any = false;
     for entry in accounts.walk(room, dice) {
         any = true;
@@ -63,7 +68,9 @@ pub(super) fn add_step(
                     connection: entry.id.clone(),
                     model: step.model.clone(),
                     step: index,
-                    pinned: step.connection.is_some(),
+                    pinned: step.connection.is_some() || only.is_some(),
+                    only_on_quota: step.only_on_quota,
+                    place: place.clone(),
                     grant,
                 });
             }
@@ -102,7 +109,7 @@ fn exclude(
 }
 
 /// What holds for all accounts of the provider alike.
-fn gate<'a>(
+pub(super) fn gate<'a>(
     step: &Step,
     combo: bool,
     ask: &Ask<'_>,
@@ -133,7 +140,12 @@ fn gate<'a>(
     }
 }
 
-fn exclusion(entry: &ConnectionEntry, step: &Step, ask: &Ask<'_>, world: World<'_>) -> Option<Refusal> {
+pub(super) fn exclusion(
+    entry: &ConnectionEntry,
+    step: &Step,
+    ask: &Ask<'_>,
+    world: World<'_>,
+) -> Option<Refusal> {
     let forever = |why| Some(Refusal { why, retry_at: None });
     if ask.allowed.is_some_and(|allowed| !allowed.contains(&entry.id)) {
         return forever(Exclusion::KeyNotAllowed);

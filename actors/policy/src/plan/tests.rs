@@ -2,15 +2,15 @@ use std::sync::Arc;
 
 use super::{Ask, Memory, NoPlan, Plan, World, plan};
 use crate::account::Usage;
-use crate::attempts::AttemptSettings;
 use crate::board::{Board, ConnectionView};
 use crate::breaker::{Breaker, BreakerSettings};
-use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
+use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, ProviderEntry, Step};
 use crate::change::Exclusion;
 use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::dice::Scripted;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::Latency;
+use crate::request::Traits;
 use crate::strategy::Metrics;
 use crate::validation::Validation;
 use crate::window::WindowView;
@@ -52,26 +52,19 @@ fn provider(id: &str, dialect: Dialect, models: Option<&[&str]>, connections: &[
         id: id.into(),
         class: Class::Apikey,
         dialects: vec![dialect],
-        models: models.map(|models| models.iter().map(|model| (*model).into()).collect()),
+        models: models
+            .map(|models| models.iter().map(|model| ((*model).into(), ModelEntry::default())).collect()),
         passthrough_models: false,
         connections: connections.iter().enumerate().map(|(n, c)| connection(id, c, n as u32)).collect(),
     }
 }
 
 fn combo(name: &str, strategy: &'static str, targets: &[(&str, &str, Option<&str>)]) -> Combo {
-    let steps = targets.iter().map(|(provider, model, pin)| Step {
-        provider: (*provider).into(),
-        model: (*model).into(),
-        connection: pin.map(Into::into),
-    });
-    Combo {
-        name: name.into(),
-        strategy,
-        steps: steps.collect(),
-        attempts: AttemptSettings::default(),
-        slow_start_ms: 0,
-        validation: None,
-    }
+    let step = |(provider, model, pin): &(&str, &str, Option<&str>)| match pin {
+        Some(pin) => Step::pinned((*provider).into(), (*model).into(), (*pin).into()),
+        None => Step::new((*provider).into(), (*model).into()),
+    };
+    Combo::new(name, strategy, targets.iter().map(step).collect())
 }
 
 /// a: two accounts, any model; b: one account, lists `m` and `x`; c lists `m`; d speaks anthropic.
@@ -99,7 +92,7 @@ fn catalogue() -> Catalogue {
 }
 
 fn make(model: &str, board: &Board) -> Result<Plan, NoPlan> {
-    let ask = Ask { model, dialect: Dialect::Openai, allowed: None };
+    let ask = Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default() };
     make_ask(&ask, board)
 }
 
@@ -213,7 +206,8 @@ fn a_target_of_another_dialect_is_skipped_unless_all_are() {
 #[test]
 fn a_key_sees_only_its_connections() {
     let allowed: [ConnectionId; 1] = ["a-2".into()];
-    let ask = Ask { model: "abc", dialect: Dialect::Openai, allowed: Some(&allowed) };
+    let ask =
+        Ask { model: "abc", dialect: Dialect::Openai, allowed: Some(&allowed), traits: &Traits::default() };
     let plan = make_ask(&ask, &Board::default()).unwrap();
     assert!(plan.targets.is_empty());
     assert!(reasons(&plan).iter().all(|(_, reason)| *reason == Exclusion::KeyNotAllowed));
@@ -292,7 +286,7 @@ fn a_half_open_breaker_must_be_asked() {
     open(&mut board, "b");
     let catalogue = catalogue();
     let world = World { catalogue: &catalogue, board: &board, memory: &Nothing, now: NOW + 10_000 };
-    let ask = Ask { model: "b/m", dialect: Dialect::Openai, allowed: None };
+    let ask = Ask { model: "b/m", dialect: Dialect::Openai, allowed: None, traits: &Traits::default() };
     let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
     assert!(plan.targets[0].grant.is_none());
 }
@@ -307,7 +301,7 @@ fn slow_start_spares_a_connection_that_came_back() {
     let mut board = Board::default();
     cool(&mut board, "b-1", 61_000);
     let back = NOW + 61_000;
-    let ask = Ask { model: "two", dialect: Dialect::Openai, allowed: None };
+    let ask = Ask { model: "two", dialect: Dialect::Openai, allowed: None, traits: &Traits::default() };
     let first = |at: u64, numbers: &[f64]| {
         let world = World { catalogue: &catalogue, board: &board, memory: &Nothing, now: at };
         order(&plan(&ask, world, &mut Scripted::new(numbers)).unwrap())[0].clone()
@@ -349,7 +343,7 @@ fn shares(steps: usize, accounts: usize) -> Vec<usize> {
         combos: [(all.name.clone(), all)].into(),
         ..Catalogue::default()
     };
-    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None };
+    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None, traits: &Traits::default() };
     let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };
     let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
     assert!(plan.targets.is_sorted_by_key(|target| target.step), "priority keeps its order");
@@ -375,7 +369,7 @@ fn what_a_combo_expects_of_an_answer_goes_with_its_plan() {
     let mut catalogue = catalogue();
     catalogue.combos.get_mut("pin").unwrap().validation = Some(rules.clone());
     let of = |model| {
-        let ask = Ask { model, dialect: Dialect::Openai, allowed: None };
+        let ask = Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default() };
         let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };
         plan(&ask, world, &mut Scripted::default()).unwrap().validation
     };

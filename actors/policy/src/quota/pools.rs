@@ -13,7 +13,6 @@ use super::ledger::{Counts, Ledger};
 use super::name::QuotaName;
 use super::share::{Cause, Decision, DimensionLimit, Pool, Reading, Unit, decide};
 use super::{STRATEGY, THRESHOLD};
-use crate::attempts::AttemptSettings;
 use crate::catalogue::{Catalogue, Combo, Step};
 use crate::ids::{ConnectionId, ModelId, ProviderId};
 use crate::time::Millis;
@@ -66,17 +65,10 @@ impl Pools {
             let offers = entry.is_some_and(|entry| entry.serves(asked.model));
             if offers && !steps.iter().any(|step| step.connection.as_ref() == Some(member)) {
                 let (provider, model) = (provider.id.clone(), asked.model.into());
-                steps.push(Step { provider, model, connection: Some(member.clone()) });
+                steps.push(Step::pinned(provider, model, member.clone()));
             }
         }
-        (!steps.is_empty()).then(|| Combo {
-            name: name.into(),
-            strategy: STRATEGY,
-            steps,
-            attempts: AttemptSettings::default(),
-            slow_start_ms: 0,
-            validation: None,
-        })
+        (!steps.is_empty()).then(|| Combo::new(name, STRATEGY, steps))
     }
 
     /// The pool that lists both the key and the account (flow 2.8).

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use crate::breaker::BreakerState;
 use crate::dice::Dice;
-use crate::strategy::{Candidate, Strategy};
+use crate::strategy::{Field, Pool, Ranked, Strategy};
 
 /// Scores closer than this share of the larger one are a tie.
 const TIE: f64 = 0.05;
@@ -31,33 +31,43 @@ impl Strategy for P2c {
          the dice. The others keep their declared order."
     }
 
-    fn rank(&self, count: usize, candidate: &dyn Fn(usize) -> Candidate, dice: &mut dyn Dice) -> Vec<usize> {
+    fn example(&self) -> &'static str {
+        r#"name = "fast"
+strategy = "p2c"
+targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }, { model = "other/gpt-5" }]"#
+    }
+
+    fn rank(&self, field: &Field<'_>, dice: &mut dyn Dice) -> Ranked {
+        let (pool, count) = (field.pool, field.pool.count());
         if count <= 1 {
-            return (0..count).collect();
+            return Ranked::of((0..count).collect());
         }
         let first = dice.below(count);
         let second = dice.below(count - 1);
         let second = if second >= first { second + 1 } else { second };
-        let pair = (candidate(first), candidate(second));
-        let second_wins = second_is_better(&pair.0, &pair.1, dice);
-        let (won, lost) = if second_wins { (&pair.1, &pair.0) } else { (&pair.0, &pair.1) };
-        let gives_away =
-            won.keeps_draw < 1.0 && lost.breaker != BreakerState::Open && dice.unit() >= won.keeps_draw;
-        let winner = if second_wins != gives_away { second } else { first };
+        let second_wins = second_is_better(pool, first, second, dice);
+        let (won, lost) = if second_wins { (second, first) } else { (first, second) };
+        let kept = pool.keeps_draw(won);
+        let gives_away = kept < 1.0 && pool.breaker(lost) != BreakerState::Open && dice.unit() >= kept;
+        let winner = if gives_away { lost } else { won };
         let mut order = Vec::with_capacity(count);
         order.push(winner);
         order.extend((0..count).filter(|index| *index != winner));
-        order
+        Ranked::of(order)
+    }
+
+    fn keeps_first(&self) -> bool {
+        false
     }
 }
 
-fn second_is_better(first: &Candidate, second: &Candidate, dice: &mut dyn Dice) -> bool {
-    let (a, b) = (score(first), score(second));
+fn second_is_better(pool: &dyn Pool, first: usize, second: usize, dice: &mut dyn Dice) -> bool {
+    let (a, b) = (score(pool, first), score(pool, second));
     let open = a == f64::NEG_INFINITY || b == f64::NEG_INFINITY;
     if open || (a - b).abs() > TIE * a.abs().max(b.abs()) {
         return b > a;
     }
-    match first.in_flight.cmp(&second.in_flight) {
+    match pool.in_flight(first).cmp(&pool.in_flight(second)) {
         Ordering::Less => false,
         Ordering::Greater => true,
         Ordering::Equal => dice.below(2) == 1,
@@ -65,14 +75,16 @@ fn second_is_better(first: &Candidate, second: &Candidate, dice: &mut dyn Dice) 
 }
 
 /// Higher is better; an open breaker is minus infinity.
-fn score(candidate: &Candidate) -> f64 {
-    if candidate.breaker == BreakerState::Open {
+fn score(pool: &dyn Pool, index: usize) -> f64 {
+    let breaker = pool.breaker(index);
+    if breaker == BreakerState::Open {
         return f64::NEG_INFINITY;
     }
-    let rate = candidate.metrics.map_or(0.5, |metrics| metrics.success_rate);
-    let mean = candidate.metrics.and_then(|metrics| metrics.mean_ms).filter(|mean| *mean > 0.0);
+    let metrics = pool.metrics(index);
+    let rate = metrics.map_or(0.5, |metrics| metrics.success_rate);
+    let mean = metrics.and_then(|metrics| metrics.mean_ms).filter(|mean| *mean > 0.0);
     let speed = mean.map_or(0.25, |mean| 1.0 / (mean + 10.0).log10());
-    let caution = if candidate.breaker == BreakerState::HalfOpen { 0.25 } else { 0.0 };
+    let caution = if breaker == BreakerState::HalfOpen { 0.25 } else { 0.0 };
     rate + speed - caution
 }
 
@@ -81,33 +93,31 @@ mod tests {
     use super::{P2c, score};
     use crate::breaker::BreakerState;
     use crate::dice::Scripted;
-    use crate::strategy::{Candidate, Metrics, Strategy};
+    use crate::strategy::Metrics;
+    use crate::strategy::table::{Facts, Table};
 
-    fn candidate(rate: f64, mean: f64) -> Candidate {
-        Candidate {
-            breaker: BreakerState::Closed,
-            metrics: Some(Metrics { success_rate: rate, mean_ms: Some(mean) }),
-            in_flight: 0,
-            keeps_draw: 1.0,
-        }
+    fn candidate(rate: f64, mean: f64) -> Facts {
+        let metrics = Metrics { success_rate: rate, mean_ms: Some(mean) };
+        Facts { metrics: Some(metrics), ..Facts::default() }
     }
 
-    fn unknown() -> Candidate {
-        Candidate { breaker: BreakerState::Closed, metrics: None, in_flight: 0, keeps_draw: 1.0 }
+    fn unknown() -> Facts {
+        Facts::default()
     }
 
     /// A 90 %/990 ms, B 95 %/9990 ms, C unknown (routing 16 #23).
-    fn abc() -> Vec<Candidate> {
+    fn abc() -> Vec<Facts> {
         vec![candidate(0.9, 990.0), candidate(0.95, 9990.0), unknown()]
     }
 
-    fn rank(candidates: &[Candidate], numbers: &[f64]) -> Vec<usize> {
-        P2c.rank(candidates.len(), &|index| candidates[index], &mut Scripted::new(numbers))
+    fn rank(candidates: &[Facts], numbers: &[f64]) -> Vec<usize> {
+        Table::of(candidates.to_vec()).rank(&P2c, &mut Scripted::new(numbers)).order
     }
 
     #[test]
     fn the_scores_are_those_of_the_table() {
-        let scores: Vec<f64> = abc().iter().map(|c| (score(c) * 1000.0).round() / 1000.0).collect();
+        let table = Table::of(abc());
+        let scores: Vec<f64> = (0..3).map(|n| (score(&table, n) * 1000.0).round() / 1000.0).collect();
         assert_eq!(scores, [1.233, 1.2, 0.75]);
     }
 
@@ -141,7 +151,8 @@ mod tests {
     fn row_26() {
         let mut two = vec![candidate(0.9, 990.0), candidate(1.0, 90.0)];
         two[1].breaker = BreakerState::HalfOpen;
-        assert_eq!((score(&two[1]) * 1000.0).round() / 1000.0, 1.25);
+        let table = Table::of(two.clone());
+        assert_eq!((score(&table, 1) * 1000.0).round() / 1000.0, 1.25);
         two[0].in_flight = 1;
         assert_eq!(rank(&two, &[0.0, 0.0]), [1, 0]);
     }

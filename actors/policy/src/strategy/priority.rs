@@ -1,7 +1,7 @@
 //! `priority`: declared order, top to bottom (routing 4.1).
 
 use crate::dice::Dice;
-use crate::strategy::{Candidate, Strategy};
+use crate::strategy::{Field, Ranked, Strategy};
 
 /// The declared order.
 pub struct Priority;
@@ -20,12 +20,28 @@ impl Strategy for Priority {
          excluded or has failed."
     }
 
-    fn rank(
-        &self,
-        count: usize,
-        _candidate: &dyn Fn(usize) -> Candidate,
-        _dice: &mut dyn Dice,
-    ) -> Vec<usize> {
-        (0..count).collect()
+    fn example(&self) -> &'static str {
+        r#"name = "best"
+strategy = "priority"
+targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"#
+    }
+
+    fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
+        Ranked::of((0..field.pool.count()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Priority;
+    use crate::dice::Scripted;
+    use crate::strategy::table::{Facts, Table};
+
+    /// Routing 16 #1; it remembers nothing of who served.
+    #[test]
+    fn row_1() {
+        let mut table = Table::of(["A", "B", "C"].map(Facts::named).to_vec());
+        table.hear(&Priority, 1, false, true);
+        assert_eq!(table.take(&Priority, &mut Scripted::default()), ["A", "B", "C"]);
     }
 }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::account::{AccountSettings, AccountStrategy, Usage};
-use crate::attempts::{AttemptSettings, MAX_DISPATCHES};
+use crate::attempts::MAX_DISPATCHES;
 use crate::board::{Board, ConnectionView};
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use crate::cooldown::{Cooldown, CooldownSettings};
@@ -10,6 +10,7 @@ use crate::dice::{Dice, Scripted};
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::{Latency, Summary};
 use crate::plan::{Ask, Memory, Plan, World, plan};
+use crate::request::Traits;
 use crate::strategy::Metrics;
 use crate::time::Millis;
 use crate::verdict::{Case, End, Signal, judge};
@@ -61,19 +62,12 @@ fn catalogue(accounts: usize) -> Catalogue {
         passthrough_models: true,
         connections: (0..accounts).map(|n| Arc::new(entry(n))).collect(),
     };
-    let step = |model: &str, connection: Option<&str>| Step {
-        provider: "a".into(),
-        model: model.into(),
-        connection: connection.map(Into::into),
+    let step = |model: &str, connection: Option<&str>| match connection {
+        Some(pin) => Step::pinned("a".into(), model.into(), pin.into()),
+        None => Step::new("a".into(), model.into()),
     };
-    let combo = |name: &str, strategy, steps| Combo {
-        name: name.into(),
-        strategy,
-        steps,
-        attempts: AttemptSettings::default(),
-        slow_start_ms: 100_000,
-        validation: None,
-    };
+    let combo =
+        |name: &str, strategy, steps| Combo { slow_start_ms: 100_000, ..Combo::new(name, strategy, steps) };
     let combos = [
         combo("free", "priority", vec![step("m", None)]),
         combo("pinned", "priority", vec![step("m", Some("a-2"))]),
@@ -101,7 +95,8 @@ impl Scene {
 
     fn plan(&self, model: &str, now: Millis, dice: &mut dyn Dice) -> Plan {
         let world = World { catalogue: &self.catalogue, board: &self.board, memory: &self.memory, now };
-        plan(&Ask { model, dialect: Dialect::Openai, allowed: None }, world, dice).unwrap()
+        plan(&Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default() }, world, dice)
+            .unwrap()
     }
 
     fn order(&self, model: &str, now: Millis, numbers: &[f64]) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalogue::{Catalogue, ConnectionEntry, Dialect, ProviderEntry};
+use crate::catalogue::{Catalogue, ConnectionEntry, Dialect, ModelEntry, ProviderEntry};
 use crate::ids::Class;
 use crate::quota::{
     Allocation, Books, Cause, Counts, Decision, DimensionLimit, Ledger, Pool, Pools, Rule, SLOT_MS, SlotKey,
@@ -53,7 +53,7 @@ fn catalogue() -> Catalogue {
         id: "a".into(),
         class: Class::Apikey,
         dialects: vec![Dialect::Openai],
-        models: Some(vec!["m".into(), "vendor/n".into()]),
+        models: Some(["m", "vendor/n"].map(|id| (id.into(), ModelEntry::default())).into_iter().collect()),
         passthrough_models: false,
         connections: vec![connection("a-1", &["*"]), connection("a-2", &["m"]), connection("a-3", &["*"])],
     };

@@ -1,0 +1,261 @@
+//! The entries of a combo as its strategy sees them: steps, written steps, or accounts
+//! (routing 2.6, 4.2c, 4.21). Facts are looked up when they are asked for.
+
+use std::sync::Arc;
+
+use super::step::{exclusion, gate};
+use super::{Ask, World, accounts, connections, usable};
+use crate::account::AccountStrategy;
+use crate::breaker::BreakerState;
+use crate::catalogue::{Combo, ConnectionEntry, ModelEntry, ProviderEntry, Step};
+use crate::combo::DEEPEST;
+use crate::ids::{ConnectionId, ModelId, ProviderId};
+use crate::reading::AccountReading;
+use crate::strategy::{Grain, Metrics, Pool, Spread};
+
+/// One choice of a strategy.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    /// An index of the combo's steps.
+    Step(usize),
+    /// An index of its units.
+    Unit(usize),
+    /// An account of a step, and the key of the two.
+    Account(usize, ConnectionId, Arc<str>),
+}
+
+/// All choices, in declared order.
+pub(super) struct Entries<'a> {
+    pub(super) combo: &'a Combo,
+    pub(super) ask: &'a Ask<'a>,
+    pub(super) world: World<'a>,
+    /// `None`: each step, as most combos have it.
+    list: Option<Vec<Entry>>,
+}
+
+impl<'a> Entries<'a> {
+    pub(super) fn new(combo: &'a Combo, grain: Grain, ask: &'a Ask<'a>, world: World<'a>) -> Self {
+        let mut entries = Self { combo, ask, world, list: None };
+        entries.list = match grain {
+            _ if combo.nests => Some(entries.units()),
+            Grain::Steps => None,
+            Grain::Units => Some(entries.units()),
+            Grain::Accounts => Some(entries.accounts()),
+        };
+        entries
+    }
+
+    /// Units that lead somewhere: a nested combo that is gone contributes nothing (routing 14.4).
+    fn units(&self) -> Vec<Entry> {
+        let units = (0..self.combo.units.len()).map(Entry::Unit);
+        units.filter(|entry| self.first(entry).is_some()).collect()
+    }
+
+    /// Routing 4.21; a step without an account stays one entry, and is told why it is left out.
+    fn accounts(&self) -> Vec<Entry> {
+        let of_step = |(index, step): (usize, &Step)| {
+            let allowed = |entry: &&Arc<ConnectionEntry>| {
+                self.ask.allowed.is_none_or(|allowed| allowed.contains(&entry.id))
+            };
+            let entry = |entry: &Arc<ConnectionEntry>| {
+                let key = match step.connection {
+                    Some(_) => step.key.clone(),
+                    None => format!("{}@{}", step.key, entry.id).into(),
+                };
+                Entry::Account(index, entry.id.clone(), key)
+            };
+            let all: Vec<Entry> = usable(step, self.world.catalogue).filter(allowed).map(entry).collect();
+            if all.is_empty() { vec![Entry::Step(index)] } else { all }
+        };
+        self.combo.steps.iter().enumerate().flat_map(of_step).collect()
+    }
+
+    /// The entry of an index.
+    pub(super) fn entry(&self, index: usize) -> Entry {
+        self.list.as_ref().map_or(Entry::Step(index), |list| list[index].clone())
+    }
+
+    /// Its key, to be kept.
+    pub(super) fn shared_key(&self, index: usize) -> Arc<str> {
+        match self.entry(index) {
+            Entry::Step(step) => self.combo.steps[step].key.clone(),
+            Entry::Unit(unit) => self.combo.units[unit].key.clone(),
+            Entry::Account(_, _, key) => key,
+        }
+    }
+
+    /// Tells each step of an entry, those of nested combos too.
+    pub(super) fn each(&self, index: usize, tell: &mut dyn FnMut(&'a Step)) {
+        match self.entry(index) {
+            Entry::Step(step) | Entry::Account(step, ..) => tell(&self.combo.steps[step]),
+            Entry::Unit(unit) => self.each_of(self.combo, unit, DEEPEST, tell),
+        }
+    }
+
+    fn each_of(&self, combo: &'a Combo, unit: usize, depth: u32, tell: &mut dyn FnMut(&'a Step)) {
+        match &combo.units[unit].nested {
+            None => combo.steps.iter().filter(|step| step.unit == unit).for_each(tell),
+            Some(name) => {
+                let Some(nested) = self.world.catalogue.combos.get(name).filter(|_| depth > 0) else {
+                    return;
+                };
+                for unit in 0..nested.units.len() {
+                    self.each_of(nested, unit, depth - 1, tell);
+                }
+            }
+        }
+    }
+
+    fn first(&self, entry: &Entry) -> Option<&'a Step> {
+        let mut first = None;
+        match entry {
+            Entry::Step(step) | Entry::Account(step, ..) => return self.combo.steps.get(*step),
+            Entry::Unit(unit) => self.each_of(self.combo, *unit, DEEPEST, &mut |step| {
+                first.get_or_insert(step);
+            }),
+        }
+        first
+    }
+
+    fn step(&self, index: usize) -> &'a Step {
+        let entry = self.list.as_ref().map_or(Entry::Step(index), |list| list[index].clone());
+        self.first(&entry).expect("an entry without a step is left out when the list is made")
+    }
+
+    fn one(&self, index: usize) -> Option<&ConnectionId> {
+        match self.list.as_ref().map(|list| &list[index]) {
+            Some(Entry::Account(_, connection, _)) => Some(connection),
+            _ => self.step(index).connection.as_ref(),
+        }
+    }
+
+    fn provider_entry(&self, index: usize) -> Option<&'a ProviderEntry> {
+        self.world.catalogue.providers.get(&self.step(index).provider)
+    }
+
+    /// Tells each account an entry could use.
+    fn each_account(&self, index: usize, tell: &mut dyn FnMut(&'a Step, &'a Arc<ConnectionEntry>)) {
+        let only = self.one(index);
+        self.each(index, &mut |step| {
+            let all = usable(step, self.world.catalogue);
+            all.filter(|entry| only.is_none_or(|only| *only == entry.id)).for_each(|entry| tell(step, entry));
+        });
+    }
+
+    fn serves_now(&self, step: &Step, only: Option<&ConnectionId>) -> bool {
+        gate(step, true, self.ask, self.world).is_ok()
+            && connections(step, self.world.catalogue)
+                .filter(|entry| only.is_none_or(|only| *only == entry.id))
+                .any(|entry| {
+                    exclusion(entry, step, self.ask, self.world).is_none()
+                        && self.world.board.retry_cooldown(&entry.id, self.world.now).is_none()
+                })
+    }
+}
+
+impl Pool for Entries<'_> {
+    fn count(&self) -> usize {
+        self.list.as_ref().map_or(self.combo.steps.len(), Vec::len)
+    }
+
+    fn key(&self, index: usize) -> &str {
+        match self.list.as_ref().map(|list| &list[index]) {
+            None => &self.combo.steps[index].key,
+            Some(Entry::Step(step)) => &self.combo.steps[*step].key,
+            Some(Entry::Unit(unit)) => &self.combo.units[*unit].key,
+            Some(Entry::Account(_, _, key)) => key,
+        }
+    }
+
+    fn provider(&self, index: usize) -> &ProviderId {
+        &self.step(index).provider
+    }
+
+    fn model(&self, index: usize) -> &ModelId {
+        &self.step(index).model
+    }
+
+    fn connection(&self, index: usize) -> Option<&ConnectionId> {
+        self.one(index)
+    }
+
+    fn weight(&self, index: usize) -> f64 {
+        let unit = match self.list.as_ref().map(|list| &list[index]) {
+            Some(Entry::Unit(unit)) => *unit,
+            _ => self.step(index).unit,
+        };
+        self.combo.units[unit].weight
+    }
+
+    fn eligible(&self, index: usize) -> bool {
+        let (only, mut any) = (self.one(index), false);
+        self.each(index, &mut |step| any = any || self.serves_now(step, only));
+        any
+    }
+
+    fn breaker(&self, index: usize) -> BreakerState {
+        let view = self.world.board.providers.get(&self.step(index).provider);
+        view.map_or(BreakerState::Closed, |view| view.state_at(self.world.now))
+    }
+
+    fn metrics(&self, index: usize) -> Option<Metrics> {
+        let step = self.step(index);
+        self.world.memory.metrics(&self.combo.name, &step.provider, &step.model)
+    }
+
+    fn spread(&self, index: usize) -> Option<Spread> {
+        let step = self.step(index);
+        self.world.memory.spread(&self.combo.name, &step.provider, &step.model)
+    }
+
+    fn uses(&self, index: usize) -> Option<u64> {
+        self.world.memory.combo(&self.combo.name)?.uses.get(self.key(index)).copied()
+    }
+
+    fn in_flight(&self, index: usize) -> u32 {
+        let mut sum = 0;
+        self.each_account(index, &mut |_, entry| sum += self.world.memory.in_flight(&entry.id));
+        sum
+    }
+
+    /// For the connection that would be asked first. Where the accounts are drawn too, any may be:
+    /// the one that is spared least speaks.
+    fn keeps_draw(&self, index: usize) -> f64 {
+        let World { catalogue, board, now, .. } = self.world;
+        if self.combo.slow_start_ms == 0 {
+            return 1.0;
+        }
+        let mut kept: Vec<f64> = Vec::new();
+        self.each_account(index, &mut |_, entry| {
+            let view = board.connections.get(&entry.id);
+            let rested = view.filter(|view| view.cooldown.refusal(false, now).is_none());
+            kept.extend(rested.map(|view| accounts::keeps_draw(view, self.combo.slow_start_ms, now)));
+        });
+        match catalogue.accounts.strategy {
+            AccountStrategy::FillFirst => kept.first().copied().unwrap_or(1.0),
+            _ => kept.into_iter().reduce(f64::max).unwrap_or(1.0),
+        }
+    }
+
+    fn facts(&self, index: usize) -> Option<&ModelEntry> {
+        let step = self.step(index);
+        self.provider_entry(index)?.facts(step.model.as_str())
+    }
+
+    fn reading(&self, index: usize) -> Option<&AccountReading> {
+        self.world.memory.reading(self.one(index)?)
+    }
+
+    fn accounts(&self, index: usize) -> usize {
+        self.provider_entry(index).map_or(0, |entry| entry.connections.iter().filter(|c| c.usable).count())
+    }
+
+    fn sessions(&self, index: usize) -> u32 {
+        let mut fewest = None;
+        self.each_account(index, &mut |_, entry| {
+            let seen = self.world.memory.sessions(&entry.id, self.world.now);
+            fewest = Some(fewest.map_or(seen, |fewest: u32| fewest.min(seen)));
+        });
+        fewest.unwrap_or(0)
+    }
+}

@@ -1,0 +1,67 @@
+//! What a strategy may ask about the entries it orders.
+//!
+//! A trait and not a list of records: with a thousand targets a rule that compares two of them
+//! must not pay for the facts of all.
+
+use crate::breaker::BreakerState;
+use crate::catalogue::ModelEntry;
+use crate::ids::{ConnectionId, ModelId, ProviderId};
+use crate::reading::AccountReading;
+
+/// What is known of a combo's model from its latest attempts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metrics {
+    /// Share of good answers, 0 to 1.
+    pub success_rate: f64,
+    /// Mean time to the first byte of good answers, ms; `None` without one.
+    pub mean_ms: Option<f64>,
+}
+
+/// How its first-byte times are spread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// 95th percentile, ms.
+    pub p95_ms: f64,
+    /// Standard deviation, ms; `None` below two good answers.
+    pub deviation_ms: Option<f64>,
+    /// Good answers it is made from.
+    pub samples: u32,
+}
+
+/// Entries by their index, in declared order.
+pub trait Pool {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// The execution key, unique in the combo (routing 0.4).
+    fn key(&self, index: usize) -> &str;
+    /// The provider; of an entry with several targets that of the first.
+    fn provider(&self, index: usize) -> &ProviderId;
+    /// The model; of an entry with several targets that of the first.
+    fn model(&self, index: usize) -> &ModelId;
+    /// The one account it is tied to.
+    fn connection(&self, index: usize) -> Option<&ConnectionId>;
+    /// Its declared share of a draw, 0 to 100.
+    fn weight(&self, index: usize) -> f64;
+    /// Somebody of it could be asked now (routing 4.2a).
+    fn eligible(&self, index: usize) -> bool;
+    /// Its provider's breaker now.
+    fn breaker(&self, index: usize) -> BreakerState;
+    /// Its record in this combo.
+    fn metrics(&self, index: usize) -> Option<Metrics>;
+    /// How its first-byte times are spread; `None` without a good answer. Costs a sort.
+    fn spread(&self, index: usize) -> Option<Spread>;
+    /// Requests of this combo it was asked to serve since the start; `None`: never.
+    fn uses(&self, index: usize) -> Option<u64>;
+    /// Requests in flight on the connections it could use.
+    fn in_flight(&self, index: usize) -> u32;
+    /// Decision 34: the probability with which it keeps a draw it won.
+    fn keeps_draw(&self, index: usize) -> f64;
+    /// What the catalogue says of its model: prices, window, abilities.
+    fn facts(&self, index: usize) -> Option<&ModelEntry>;
+    /// What its account said of its quota; `None`: nothing, or no one account.
+    fn reading(&self, index: usize) -> Option<&AccountReading>;
+    /// The accounts of its provider that are in use.
+    fn accounts(&self, index: usize) -> usize;
+    /// Sessions seen lately on the account it would use first (decision 27a).
+    fn sessions(&self, index: usize) -> u32;
+}

@@ -1,0 +1,102 @@
+//! What a combo remembers between requests: cursors, decks, runs, the last good target.
+//!
+//! The router keeps one per combo and takes the notes of a plan into it when the request is
+//! really sent. Only the last good target is stored (routing 4.24): the rest is learnt anew in
+//! a few requests.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ConnectionId, ModelId, ProviderId};
+
+/// A run of requests that stay with one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sticky {
+    /// Its execution key.
+    pub key: Arc<str>,
+    /// Successes in a row.
+    pub count: u32,
+}
+
+/// A shuffled deck: each is drawn once before any repeats (routing 4.14).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deck {
+    /// The keys it was made of, sorted.
+    pub of: Arc<[Arc<str>]>,
+    /// Those that are still to come, next one last.
+    pub left: Vec<Arc<str>>,
+    /// The one that was drawn last.
+    pub last: Option<Arc<str>>,
+}
+
+/// Who served a combo last (routing 4.16).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastGood {
+    /// The provider.
+    pub provider: ProviderId,
+    /// The account.
+    pub connection: Option<ConnectionId>,
+}
+
+/// What a combo remembers.
+#[derive(Clone, Debug, Default)]
+pub struct ComboState {
+    /// Where the next turn begins.
+    pub cursor: u64,
+    /// The run that is on.
+    pub sticky: Option<Sticky>,
+    /// The deck.
+    pub deck: Deck,
+    /// Who served it last.
+    pub last_good: Option<LastGood>,
+    /// Attempts by execution key, good and bad.
+    pub uses: HashMap<Arc<str>, u64>,
+}
+
+/// What an order changes once it is taken.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// The next turn begins here.
+    Cursor(u64),
+    /// The run that is on from now.
+    Sticky(Option<Sticky>),
+    /// The deck after the draw.
+    Deck(Deck),
+    /// The last good target is gone (routing 4.16).
+    ForgetLastGood,
+}
+
+impl ComboState {
+    /// Takes a note.
+    pub fn take(&mut self, note: Note) {
+        match note {
+            Note::Cursor(cursor) => self.cursor = cursor,
+            Note::Sticky(sticky) => self.sticky = sticky,
+            Note::Deck(deck) => self.deck = deck,
+            Note::ForgetLastGood => self.last_good = None,
+        }
+    }
+}
+
+/// How an attempt on one of a combo's entries ended.
+#[derive(Clone, Copy, Debug)]
+pub struct News<'a> {
+    /// Its execution key.
+    pub key: &'a Arc<str>,
+    /// Its index among the entries.
+    pub entry: usize,
+    /// How many entries there are.
+    pub of: usize,
+    /// It was the first choice of its plan.
+    pub first: bool,
+    /// Who was asked.
+    pub provider: &'a ProviderId,
+    /// On which account.
+    pub connection: &'a ConnectionId,
+    /// For which model.
+    pub model: &'a ModelId,
+    /// It served the request.
+    pub good: bool,
+}

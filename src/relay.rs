@@ -12,6 +12,7 @@ mod closing;
 mod commit;
 mod dial;
 mod fault;
+mod hedge;
 mod held;
 mod judging;
 mod last;
@@ -23,6 +24,7 @@ mod sets;
 mod share;
 mod source;
 mod stream;
+mod tried;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -50,6 +52,7 @@ pub use fault::Lack;
 pub use judging::{Gates, Judging, Traits};
 pub use sets::serve;
 pub use stream::{Cut, Relayed};
+pub use tried::Tried;
 
 /// What all workers share.
 pub struct Tower {
@@ -131,6 +134,8 @@ pub struct Story {
     pub attempts: usize,
     /// Each target tried, in order.
     pub order: Vec<Chosen>,
+    /// What came of each attempt, in the order in which they ended.
+    pub tried: Vec<Tried>,
     /// Targets left out, by plan or by their owners.
     pub excluded: Vec<Excluded>,
     /// Time spent waiting: for upstreams, and in line.
@@ -195,6 +200,8 @@ pub enum Trouble {
     UpstreamCredits,
     /// The most dispatches of one request were reached.
     TooManyAttempts,
+    /// The combo's whole time was over (routing 7.15).
+    ComboTimeout,
 }
 
 /// A request's end together with its story.

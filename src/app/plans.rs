@@ -118,6 +118,7 @@ fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
             target_timeout_ms: config.target_timeout_ms,
             failover_before_retry: config.failover_before_retry,
             waits: waits.unless(!config.combo_cooldown_wait_enabled),
+            ..AttemptSettings::default()
         },
         slow_start_ms: config.slow_start_ms,
         validation: Some(&config.response_validation)

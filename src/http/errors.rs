@@ -163,6 +163,10 @@ pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> 
             Code::UpstreamCreditsExhausted,
             "the upstream says that the account is out of credit",
         ),
+        Trouble::ComboTimeout => Problem::new(
+            Code::ComboTimeout,
+            format!("no target of `{model}` answered within the combo's time; `combo_timeout_ms` sets it"),
+        ),
         Trouble::TooManyAttempts => {
             Problem::new(Code::ServiceUnavailable, "the most attempts of one request were reached")
         }

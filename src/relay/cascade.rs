@@ -18,9 +18,11 @@ use policy::verdict::{End, Verdict};
 use super::commit::Committed;
 use super::dial::Head;
 use super::fault::{Fault, Kept, Lack};
+use super::hedge::Lane;
 use super::judging::Known;
 use super::meter::Bill;
 use super::stream::{Rest, Way};
+use super::tried::Tried;
 use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Story, Trouble, Worker};
 
 /// There is no way to send.
@@ -37,6 +39,10 @@ pub(super) struct Run<'a> {
     pub(super) kept: Vec<(Option<Kept>, Option<Lack>)>,
     /// When the request came, epoch ms.
     pub(super) asked_at: Millis,
+    /// When it came.
+    pub(super) came: Instant,
+    /// How often all targets were tried again (routing 7.13).
+    pub(super) set_retries: u32,
     pub(super) waits: Waits,
     pub(super) story: Story,
     pub(super) bill: Bill<'a>,
@@ -55,7 +61,20 @@ impl<'a> Run<'a> {
         let attempts = Attempts::new(&plan);
         let waits = Waits::new(plan.attempts.waits, story.combo);
         let asked_at = worker.tower.owners.clock.now();
-        Self { worker, inquiry, plan, lease, attempts, kept: Vec::new(), asked_at, waits, story, bill }
+        Self {
+            worker,
+            inquiry,
+            plan,
+            lease,
+            attempts,
+            kept: Vec::new(),
+            asked_at,
+            came: Instant::now(),
+            set_retries: 0,
+            waits,
+            story,
+            bill,
+        }
     }
 
     /// The set once more, as it is ordered now.
@@ -129,25 +148,36 @@ impl<'a> Run<'a> {
         self.attempts.refused(index, refusal)
     }
 
-    async fn send(&mut self, index: usize, mut permit: Permit) -> Result<Reply, Next> {
+    async fn send(&mut self, index: usize, permit: Permit) -> Result<Reply, Next> {
         let target = self.plan.targets[index].clone();
         let others = self.attempts.others_left(index);
-        self.attempts.dispatch(index);
-        self.story.order.push(Chosen::of(&target));
-        self.bill.sent(&Chosen::of(&target));
-        let started = Instant::now();
-        let dialled = self.execute(&target, &mut permit, others).await;
+        self.enter(index, &target);
+        let mut lane = Lane { index, target, permit, started: Instant::now() };
+        if let Some(delay) = self.hedge_delay(index) {
+            return self.race(lane, delay).await;
+        }
+        match self.execute(&lane.target, &mut lane.permit, others).await {
+            Ok(answer) => Ok(self.succeeded(lane, answer)),
+            Err(fault) => Err(self.failed(lane, fault).await),
+        }
+    }
+
+    /// After how long the next target runs beside this one; `None`: never.
+    fn hedge_delay(&self, index: usize) -> Option<Duration> {
+        let delay = self.plan.attempts.hedge_delay_ms.map(Duration::from_millis)?;
+        self.attempts.hedge(index).map(|_| delay)
+    }
+
+    /// An attempt has given a good answer.
+    pub(super) fn succeeded(&mut self, lane: Lane, (answer, committed): (Head, Committed)) -> Reply {
+        let Lane { target, mut permit, started, .. } = lane;
         let took = started.elapsed();
         self.story.waited += took;
-        match dialled {
-            Ok((answer, committed)) => {
-                self.record(&target, Some(took), false);
-                self.worker.tower.metrics.attempt(&target, "success");
-                permit.settle(Verdict::Success, true, !self.story.combo);
-                Ok(self.reply(answer, committed, permit, &target))
-            }
-            Err(fault) => Err(self.failed(index, &target, permit, fault).await),
-        }
+        self.story.tried.push(Tried::good(&target, (self.came, started), answer.status));
+        self.record(&target, Some(took), false);
+        self.worker.tower.metrics.attempt(&target, "success");
+        permit.settle(Verdict::Success, true, !self.story.combo);
+        self.reply(answer, committed, permit, &target)
     }
 
     /// The router remembers how a combo's models and, if it weighs them, the accounts fare.
@@ -168,7 +198,10 @@ impl<'a> Run<'a> {
         });
     }
 
-    async fn failed(&mut self, index: usize, target: &Planned, mut permit: Permit, fault: Fault) -> Next {
+    /// An attempt has failed; what comes next.
+    pub(super) async fn failed(&mut self, lane: Lane, fault: Fault) -> Next {
+        let Lane { index, ref target, mut permit, started } = lane;
+        self.story.waited += started.elapsed();
         let now = self.worker.tower.owners.clock.now();
         let tower = &self.worker.tower;
         let known = Known {
@@ -178,6 +211,7 @@ impl<'a> Run<'a> {
         };
         let verdict = tower.judging.load().judge(&fault.signal, target, &known, now);
         self.worker.tower.metrics.attempt(target, verdict.label());
+        self.story.tried.push(Tried::bad(target, (self.came, started), &verdict));
         // What is nobody's fault says nothing of the target.
         if let Some(failed) = is_failed(&verdict) {
             self.record(target, None, failed);

@@ -61,8 +61,24 @@ pub(super) fn asking(inquiry: &Inquiry) -> Pick {
 }
 
 impl Run<'_> {
-    /// Set after set, until one ends the request or no wait is allowed.
+    /// Set after set, within what a combo may take in all (routing 7.15). What is in flight when
+    /// that is over is dropped, and speaks against nobody.
     async fn sets(&mut self) -> Outcome {
+        if !self.story.combo {
+            return self.set_after_set().await;
+        }
+        let limit = Duration::from_millis(self.plan.attempts.whole_ms());
+        match tokio::time::timeout(limit, self.set_after_set()).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                self.story.attempts = self.attempts.dispatched();
+                Outcome::Ours(Trouble::ComboTimeout)
+            }
+        }
+    }
+
+    /// Set after set, until one ends the request or no wait is allowed.
+    async fn set_after_set(&mut self) -> Outcome {
         let mut before = None;
         loop {
             if let Some(outcome) = self.set().await {
@@ -74,8 +90,12 @@ impl Run<'_> {
                 Some(earlier) if !tried => self.still(earlier),
                 _ => self.exhausted(),
             };
-            let Some(wait_ms) = self.next_wait(tried).await else {
-                return told;
+            let wait_ms = match self.next_wait(tried).await {
+                Some(wait_ms) => wait_ms,
+                None => match self.set_retry(tried) {
+                    Some(wait_ms) => wait_ms,
+                    None => return told,
+                },
             };
             let worker = self.worker;
             tokio::select! {
@@ -92,7 +112,7 @@ impl Run<'_> {
 
     /// How long to wait before the next set; `None`: there is none.
     async fn next_wait(&mut self, tried: bool) -> Option<Millis> {
-        if !self.waits.may_wait() || !self.attempts.may_dispatch() {
+        if !self.waits.may_wait() || !self.attempts.may_dispatch() || self.attempts.is_hopeless() {
             return None;
         }
         let owners = &self.worker.tower.owners;
@@ -104,6 +124,18 @@ impl Run<'_> {
             self.waits.next(SetEnd::Skipped, &self.story.excluded, owners.clock.now())
         }?;
         Some(wait_ms + self.spread(wait_ms))
+    }
+
+    /// The pause before all targets are tried again because all have failed (routing 7.13), if the
+    /// combo wants that; not when it would only hear the same (7.14).
+    fn set_retry(&mut self, tried: bool) -> Option<Millis> {
+        let settings = self.plan.attempts;
+        let may = tried && self.attempts.may_dispatch() && !self.attempts.is_hopeless();
+        if !may || self.set_retries >= settings.max_set_retries {
+            return None;
+        }
+        self.set_retries += 1;
+        Some(settings.set_retry_delay_ms)
     }
 
     /// Later, never earlier: those who wait for one account do not all wake at once (FC-108).

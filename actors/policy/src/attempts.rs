@@ -5,12 +5,11 @@
 //! A failure at provider level defers the target's other connections behind the
 //! other targets: asking them first would cost time and prove nothing new.
 
+mod guard;
 mod last;
-
-use serde::{Deserialize, Serialize};
+mod settings;
 
 use crate::change::Refusal;
-use crate::cooldown_wait::WaitSettings;
 use crate::dice::Dice;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
 use crate::lockout::is_rule_of_a_model;
@@ -18,51 +17,16 @@ use crate::plan::{Plan, Planned};
 use crate::time::Millis;
 use crate::verdict::{BreakerMark, Failure, Then};
 
+use guard::{is_quota, is_streak, open_rows};
 pub use last::LastAnswer;
 use last::last_answer;
+pub use settings::AttemptSettings;
 
 /// Dispatches of one request over all targets and retries (routing 7.8).
 pub const MAX_DISPATCHES: usize = 30;
 
 /// A stated wait up to this long takes the place of the retry delay (decision 26a), ms.
 const LONGEST_STATED_WAIT_MS: Millis = 10_000;
-
-/// How the loop behaves for one combo (routing 1.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttemptSettings {
-    /// Same-target retries of the last eligible target.
-    pub max_retries: u32,
-    /// Pause before such a retry, ms.
-    pub retry_delay_ms: Millis,
-    /// Pause before the next target after 502, 503 or 504, ms.
-    pub fallback_delay_ms: Millis,
-    /// Limit of one target, ms; 0: the limits of the service (decision 9).
-    pub target_timeout_ms: Millis,
-    /// The next target goes before a retry (decision 26a).
-    pub failover_before_retry: bool,
-    /// Whether the set is tried again after a short rest (flow 3).
-    pub waits: WaitSettings,
-}
-
-impl AttemptSettings {
-    /// Without a combo every connection is tried once (decision 9c).
-    pub fn direct() -> Self {
-        Self { max_retries: 0, ..Self::default() }
-    }
-}
-
-impl Default for AttemptSettings {
-    fn default() -> Self {
-        Self {
-            max_retries: 1,
-            retry_delay_ms: 2_000,
-            fallback_delay_ms: 0,
-            target_timeout_ms: 0,
-            failover_before_retry: true,
-            waits: WaitSettings::default(),
-        }
-    }
-}
 
 /// What the request does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +88,7 @@ struct Key {
     connection: ConnectionId,
     model: ModelId,
     pinned: bool,
+    only_on_quota: bool,
 }
 
 /// The loop.
@@ -133,6 +98,10 @@ pub struct Attempts {
     combo: bool,
     keys: Vec<Key>,
     rows: Vec<Row>,
+    /// It failed for want of quota alone.
+    passed: Vec<bool>,
+    /// One target after the other found the same fault with the request (routing 7.14).
+    hopeless: bool,
     dispatched: usize,
     retries: u32,
     counted: Vec<ProviderId>,
@@ -148,6 +117,8 @@ impl Attempts {
             combo: plan.combo.is_some(),
             keys: plan.targets.iter().map(Key::of).collect(),
             rows: vec![Row::Fresh; plan.targets.len()],
+            passed: vec![false; plan.targets.len()],
+            hopeless: false,
             dispatched: 0,
             retries: 0,
             counted: Vec::new(),
@@ -196,7 +167,12 @@ impl Attempts {
         if failure.then == Then::Stop {
             return Next::Stop(self.failures.len() - 1);
         }
+        self.passed[target] = is_quota(&failure);
         self.exhaust(target, &failure);
+        self.hopeless = self.combo && is_streak(&self.failures);
+        if self.hopeless {
+            return Next::Exhausted;
+        }
         let retry = self.retry_wait(&failure, probe, dice);
         if !self.settings.failover_before_retry
             && let Some(wait_ms) = retry
@@ -226,6 +202,19 @@ impl Attempts {
         self.rows[target] == Row::Spent
     }
 
+    /// Another pass would hear the same again (routing 7.14).
+    pub fn is_hopeless(&self) -> bool {
+        self.hopeless
+    }
+
+    /// The target that may run beside `target` when that is slow (routing 7.11): the next one, if
+    /// nothing forbids to pass this one.
+    pub fn hedge(&self, target: usize) -> Option<usize> {
+        let free = !self.keys[target].only_on_quota && self.may_dispatch();
+        let fresh = self.rows.iter().take(self.open_rows()).position(|row| *row == Row::Fresh);
+        fresh.filter(|_| free)
+    }
+
     /// Requests sent so far.
     pub fn dispatched(&self) -> usize {
         self.dispatched
@@ -253,17 +242,22 @@ impl Attempts {
 
     /// The next target, after a pause of so many ms; those without room come last, all at once.
     fn next(&self, wait_ms: Millis) -> Option<Next> {
-        let first = |wanted: Row| self.rows.iter().position(|row| *row == wanted);
+        let open = &self.rows[..self.open_rows()];
+        let first = |wanted: Row| open.iter().position(|row| *row == wanted);
         if let Some(target) = first(Row::Fresh).or_else(|| first(Row::Deferred)) {
             return Some(self.go(target, wait_ms, false));
         }
-        let full = self.rows.iter().enumerate().filter(|(_, row)| **row == Row::Full);
+        let full = open.iter().enumerate().filter(|(_, row)| **row == Row::Full);
         let full: Vec<usize> = full.map(|(index, _)| index).collect();
         match (full.is_empty(), self.dispatched < MAX_DISPATCHES) {
             (true, _) => None,
             (false, true) => Some(Next::Queue(full)),
             (false, false) => Some(Next::TooMany),
         }
+    }
+
+    fn open_rows(&self) -> usize {
+        open_rows(&self.keys, &self.rows, &self.passed)
     }
 
     fn go(&self, target: usize, wait_ms: Millis, retry: bool) -> Next {
@@ -332,6 +326,7 @@ impl Key {
             connection: target.connection.clone(),
             model: target.model.clone(),
             pinned: target.pinned,
+            only_on_quota: target.only_on_quota,
         }
     }
 }

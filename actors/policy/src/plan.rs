@@ -30,7 +30,7 @@ use crate::time::Millis;
 use crate::validation::Validation;
 
 use entries::{Entries, Entry};
-use step::{Turn, add_step};
+use step::{Turn, add_step, may_be_passed};
 
 /// A request, free of its dialect's details.
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +215,7 @@ fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice)
     let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.units.len());
     plan.timed = true;
     plan.validation = combo.validation.clone();
-    let mut making = Making { plan, steps: 0, ask, world, dice };
+    let mut making = Making { plan, steps: 0, barred: false, ask, world, dice };
     making.add(combo, None, DEEPEST);
     let plan = making.plan;
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
@@ -234,6 +234,9 @@ struct Making<'a> {
     plan: Plan,
     /// Steps of the combos that were ordered already: each step has a number of its own.
     steps: usize,
+    /// A step that may be passed only for quota is held by something else: nothing comes after it
+    /// (routing 4.1).
+    barred: bool,
     ask: &'a Ask<'a>,
     world: World<'a>,
     dice: &'a mut dyn Dice,
@@ -263,7 +266,7 @@ impl Making<'_> {
         self.steps += combo.steps.len();
         let of = entries.count();
         for (turn, entry) in ranked.order.iter().copied().enumerate() {
-            if self.plan.targets.len() >= MAX_DISPATCHES {
+            if self.plan.targets.len() >= MAX_DISPATCHES || self.barred {
                 break;
             }
             let place = Arc::new(Place {
@@ -307,7 +310,13 @@ impl Making<'_> {
             let left = left + last - step - 1;
             let (index, only, place) = (base + step, only.as_ref(), Some(place.clone()));
             let turn = Turn { index, step: &combo.steps[step], left, only, place };
+            let before = self.plan.excluded.len();
             add_step(&mut self.plan, turn, self.ask, self.world, self.dice);
+            let mut held = self.plan.excluded[before..].iter();
+            if combo.steps[step].only_on_quota && !held.all(|excluded| may_be_passed(excluded, self.world)) {
+                self.barred = true;
+                return;
+            }
         }
     }
 }

@@ -70,6 +70,7 @@ codes! {
     MailboxFull = "MAILBOX_FULL", 503, "too many requests wait inside switchtower";
     ServiceUnavailable = "service_unavailable", 503, "the most attempts of one request were reached, or switchtower is not ready";
     Draining = "draining", 503, "switchtower is shutting down";
+    ComboTimeout = "COMBO_TIMEOUT", 504, "the combo's whole time was over before an answer began";
     GatewayTimeout = "gateway_timeout", 504, "no upstream answered in time";
     StreamReadinessTimeout = "STREAM_READINESS_TIMEOUT", 504, "a stream's head came, and nothing meaningful in time (`stream.first_content_timeout`)";
     StreamIdleTimeout = "STREAM_IDLE_TIMEOUT", 504, "a stream sent no byte for too long (`stream.idle_timeout`)";

@@ -1,3 +1,4 @@
+mod ends;
 mod room;
 
 use super::{AttemptSettings, Attempts, Failed, LastAnswer, MAX_DISPATCHES, Next};

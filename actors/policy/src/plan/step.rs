@@ -11,6 +11,7 @@ use crate::catalogue::{ConnectionEntry, ProviderEntry, Step};
 use crate::change::{Exclusion, Refusal};
 use crate::dice::Dice;
 use crate::ids::ConnectionId;
+use crate::lockout::LockReason;
 use crate::time::Millis;
 use crate::verdict::Reason;
 
@@ -192,5 +193,22 @@ fn is_waitable(connection: &ConnectionId, step: &Step, reason: Exclusion, world:
             view.and_then(|view| view.cooldown.rest_reason).is_none_or(Reason::is_transient)
         }
         _ => passes_by_itself(connection, step, reason, world),
+    }
+}
+
+/// What holds the target back is exhausted quota and nothing else (routing 4.1).
+pub(super) fn may_be_passed(excluded: &Excluded, world: World<'_>) -> bool {
+    let Some(connection) = &excluded.connection else { return false };
+    match excluded.reason {
+        Exclusion::CreditsExhausted => true,
+        Exclusion::ModelLockout => {
+            let lock = world.board.lock(connection, (&excluded.provider, &excluded.model), world.now);
+            lock.is_some_and(|lock| lock.reason == LockReason::QuotaExhausted)
+        }
+        Exclusion::ConnectionCooldown => {
+            let view = world.board.connections.get(connection);
+            view.and_then(|view| view.cooldown.rest_reason) == Some(Reason::QuotaExhausted)
+        }
+        _ => false,
     }
 }

@@ -1,0 +1,123 @@
+//! A second target beside one that is slow to answer (routing 7.11, opt-in).
+//!
+//! The first good answer wins and the other attempt is dropped: its place returns, and it says
+//! nothing about anybody. What failed meanwhile is judged afterwards, in the order in which it
+//! failed, so that the loop hears of every failure and of none twice.
+
+use std::time::{Duration, Instant};
+
+use actors::permit::Permit;
+use policy::attempts::Next;
+use policy::plan::Planned;
+
+use super::cascade::Run;
+use super::commit::Committed;
+use super::dial::Head;
+use super::fault::Fault;
+use super::{Chosen, Reply};
+
+/// One attempt under way.
+pub(super) struct Lane {
+    pub(super) index: usize,
+    pub(super) target: Planned,
+    pub(super) permit: Permit,
+    pub(super) started: Instant,
+}
+
+type Dialled = Result<(Head, Committed), Fault>;
+
+impl Run<'_> {
+    /// Sends to a target, and to the next one beside it when it is slow.
+    pub(super) async fn race(&mut self, first: Lane, delay: Duration) -> Result<Reply, Next> {
+        let others = self.attempts.others_left(first.index);
+        let mut ended: Vec<(Lane, Dialled)> = Vec::with_capacity(2);
+        let mut first = first;
+        let (beside, own, second_first) = {
+            let run = self.execute(&first.target, &mut first.permit, others);
+            tokio::pin!(run);
+            let early = tokio::select! {
+                dialled = &mut run => Some(dialled),
+                () = tokio::time::sleep(delay) => None,
+            };
+            match early {
+                Some(dialled) => (None, Some(dialled), false),
+                None => match self.beside(first.index).await {
+                    None => (None, Some(run.await), false),
+                    Some(mut lane) => {
+                        let (own, beside, won) = both(run, self.execute_lane(&mut lane)).await;
+                        (Some((lane, beside)), own, won)
+                    }
+                },
+            }
+        };
+        if let Some((lane, dialled)) = beside {
+            self.enter(lane.index, &lane.target);
+            ended.extend(dialled.map(|dialled| (lane, dialled)));
+        }
+        if let Some(own) = own {
+            let at = if second_first { ended.len() } else { 0 };
+            ended.insert(at, (first, own));
+        }
+        self.judge_all(ended).await
+    }
+
+    async fn execute_lane(&self, lane: &mut Lane) -> Dialled {
+        let others = self.attempts.others_left(lane.index);
+        self.execute(&lane.target, &mut lane.permit, others).await
+    }
+
+    /// The target that may run beside, with its place.
+    async fn beside(&self, index: usize) -> Option<Lane> {
+        let index = self.attempts.hedge(index)?;
+        let target = self.plan.targets[index].clone();
+        let permit = self.worker.tower.owners.acquire(&target, true).await.ok()?;
+        Some(Lane { index, target, permit, started: Instant::now() })
+    }
+
+    /// A request leaves for a target.
+    pub(super) fn enter(&mut self, index: usize, target: &Planned) {
+        self.attempts.dispatch(index);
+        self.story.order.push(Chosen::of(target));
+        self.bill.sent(&Chosen::of(target));
+    }
+
+    /// Failures first, as they came; a good answer ends it.
+    async fn judge_all(&mut self, ended: Vec<(Lane, Dialled)>) -> Result<Reply, Next> {
+        let (mut good, mut next) = (None, Next::Exhausted);
+        let mut stop = None;
+        for (lane, dialled) in ended {
+            match dialled {
+                Ok(answer) => good = Some((lane, answer)),
+                Err(fault) => {
+                    next = self.failed(lane, fault).await;
+                    if let Next::Stop(_) = &next {
+                        stop.get_or_insert(next.clone());
+                    }
+                }
+            }
+        }
+        match good {
+            Some((lane, answer)) => Ok(self.succeeded(lane, answer)),
+            None => Err(stop.unwrap_or(next)),
+        }
+    }
+}
+
+/// Both until one is good; each as far as it came, and whether the second ended first.
+async fn both(
+    first: std::pin::Pin<&mut impl Future<Output = Dialled>>,
+    second: impl Future<Output = Dialled>,
+) -> (Option<Dialled>, Option<Dialled>, bool) {
+    let mut first = first;
+    tokio::pin!(second);
+    tokio::select! {
+        own = first.as_mut() => match own {
+            Ok(good) => (Some(Ok(good)), None, false),
+            failed => (Some(failed), Some(second.await), false),
+        },
+        beside = second.as_mut() => match beside {
+            Ok(good) => (None, Some(Ok(good)), true),
+            failed => (Some(first.await), Some(failed), true),
+        },
+    }
+}

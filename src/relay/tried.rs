@@ -1,0 +1,56 @@
+//! What a request did at one target, as it is told to people.
+
+use std::time::{Duration, Instant};
+
+use policy::plan::Planned;
+use policy::verdict::Verdict;
+
+use super::Chosen;
+
+/// One attempt.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// Whom it went to.
+    pub target: Chosen,
+    /// When it left, since the request came.
+    pub started: Duration,
+    /// How long until it was judged: for a good one that is when its answer began.
+    pub took: Duration,
+    /// The status it stands for.
+    pub status: Option<u16>,
+    /// What was concluded, as in metrics.
+    pub verdict: &'static str,
+    /// Why it failed.
+    pub reason: Option<&'static str>,
+    /// The wait that was stated, ms.
+    pub wait_ms: Option<u64>,
+}
+
+impl Tried {
+    pub(super) fn good(target: &Planned, since: (Instant, Instant), status: u16) -> Self {
+        let (status, verdict) = (Some(status), "success");
+        Self { status, verdict, ..Self::new(target, since) }
+    }
+
+    pub(super) fn bad(target: &Planned, since: (Instant, Instant), verdict: &Verdict) -> Self {
+        let mut tried = Self { verdict: verdict.label(), ..Self::new(target, since) };
+        if let Verdict::Failure(failure) = verdict {
+            tried.status = Some(failure.status);
+            tried.reason = Some(failure.reason.as_str());
+            tried.wait_ms = failure.hint.map(|hint| hint.wait_ms);
+        }
+        tried
+    }
+
+    fn new(target: &Planned, (came, left): (Instant, Instant)) -> Self {
+        Self {
+            target: Chosen::of(target),
+            started: left.duration_since(came),
+            took: left.elapsed(),
+            status: None,
+            verdict: "",
+            reason: None,
+            wait_ms: None,
+        }
+    }
+}

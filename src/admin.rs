@@ -6,7 +6,9 @@ mod actors;
 mod combos;
 mod connection_test;
 mod cooldowns;
+mod decisions;
 mod errors;
+mod explain;
 mod gates;
 mod health;
 mod input;
@@ -130,6 +132,8 @@ pub fn routes(
         .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
         .service(only("GET", "/api/combos", web::get().to(combos::list)))
+        .service(only("GET", "/api/decisions", web::get().to(decisions::list)))
+        .service(only("POST", "/api/route/explain", web::post().to(explain::explain)))
         .service(only("GET", "/api/usage/history", web::get().to(usage::history)))
         .service(only("GET", "/metrics", web::get().to(metrics::show)));
     account_routes(config);

@@ -3,6 +3,7 @@
 
 mod client;
 mod commands;
+mod explain;
 mod settings;
 mod status;
 
@@ -44,6 +45,16 @@ enum Command {
         /// Show it again every second.
         #[arg(long)]
         watch: bool,
+    },
+    /// Show which targets a request for MODEL would be tried in, and why each other one is left out.
+    Explain {
+        /// The model, as a client would write it.
+        model: String,
+        #[command(flatten)]
+        instance: Instance,
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
     },
     /// Reset breakers, a connection, or a model's lockout of a running instance.
     Reset {
@@ -101,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Check => commands::check(&config),
         Command::Settings { instance } => settings::settings(&config, &instance),
         Command::Status { instance, json, watch } => status::status(&config, &instance, json, watch),
+        Command::Explain { model, instance, json } => explain::explain(&config, &instance, &model, json),
         Command::Reset { instance, provider, connection, model } => {
             client::reset(&config, &instance, provider.as_deref(), connection.as_deref(), model.as_deref())
         }

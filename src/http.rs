@@ -6,6 +6,7 @@ mod early;
 pub mod errors;
 mod inference;
 mod models;
+mod noted;
 pub mod state;
 
 use actix_web::web;

@@ -42,7 +42,7 @@ use policy::verdict::Kind;
 use tokio::sync::Notify;
 
 use crate::settings::Streaming;
-use crate::telemetry::{Book, Metrics};
+use crate::telemetry::{Book, Decisions, Metrics};
 use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
 pub use crate::upstream::Endpoints;
@@ -68,6 +68,8 @@ pub struct Tower {
     pub gates: Gates,
     /// Counts of what happens.
     pub metrics: Arc<Metrics>,
+    /// The latest decisions.
+    pub decisions: Decisions,
     /// What requests took.
     pub usage: Arc<Book>,
     /// A shutdown has begun: nobody waits any longer.
@@ -210,4 +212,6 @@ pub struct Served {
     pub outcome: Outcome,
     /// How it went.
     pub story: Story,
+    /// When it came, epoch ms.
+    pub asked_at: Millis,
 }

@@ -1,9 +1,11 @@
 //! What is counted and logged. Log lines go to stderr; metrics are read at `/metrics`.
 
 mod book;
+mod decisions;
 mod metrics;
 
 pub use book::{Book, Taken};
+pub use decisions::{Attempted, Decision, Decisions};
 pub use metrics::{GateGauge, Gauges, Metrics};
 
 use tracing_subscriber::EnvFilter;

@@ -33,7 +33,7 @@ use crate::http::state::{Gate, HttpSettings};
 use crate::relay::{Closing, Gates, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault, Waiting};
-use crate::telemetry::{Book, Metrics};
+use crate::telemetry::{Book, Decisions, Metrics};
 use crate::upstream::{ClientSettings, Dialler, Proxies};
 
 /// What every worker of both servers shares.
@@ -119,6 +119,7 @@ impl Base {
             streaming: ArcSwap::from_pointee(settings.streaming()),
             gates: Gates::default(),
             metrics: self.metrics.clone(),
+            decisions: Decisions::default(),
             usage: self.usage.clone(),
             closing: Closing::default(),
             cutoff: Arc::new(tokio::sync::Notify::new()),

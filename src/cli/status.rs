@@ -61,7 +61,7 @@ fn rows(actors: &Value, kind: &str) -> Vec<Value> {
 }
 
 /// Columns as wide as their widest cell.
-fn columns(head: &[&str], body: Vec<Vec<String>>) -> String {
+pub(super) fn columns(head: &[&str], body: Vec<Vec<String>>) -> String {
     let mut lines = vec![head.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()];
     lines.extend(body);
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);

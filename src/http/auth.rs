@@ -90,6 +90,11 @@ impl Keys {
         if self.by_hash.is_empty() { None } else { self.by_hash.get(&hash(key)) }
     }
 
+    /// The policy of the key of that name.
+    pub fn named(&self, name: &str) -> Option<&Arc<KeyPolicy>> {
+        self.by_hash.values().find(|policy| &*policy.name == name)
+    }
+
     /// Judges a client's request.
     pub fn caller(&self, headers: &HeaderMap) -> Caller {
         let known = credential(headers).and_then(|key| self.find(key));

@@ -7,23 +7,25 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use bytes::Bytes;
 use policy::catalogue::Dialect;
+use policy::time::Millis;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::body::Outbound;
 use super::errors::{Code, Problem, of_trouble};
 use super::inference::is_event_stream;
+use super::noted;
 use super::state::{Http, Running};
 use crate::formats::error::frame_of_body;
 use crate::formats::redact;
-use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served};
+use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story};
 
 const COMMENT: &[u8] = b": keep-alive\n\n";
 
@@ -46,12 +48,21 @@ struct Early {
     stage: Stage,
     http: Http,
     dialect: Dialect,
+    /// The request's id.
+    id: Box<str>,
+    /// When its head went out.
+    since: Instant,
     write_stall: Duration,
     beat: Interval,
 }
 
 /// The head goes out now, with a comment; the rest is what `serving` comes to.
-pub(super) fn commit(serving: Serving, dialect: Dialect, http: &Http, running: Running) -> HttpResponse {
+pub(super) fn commit(
+    serving: Serving,
+    (dialect, id): (Dialect, &str),
+    http: &Http,
+    running: Running,
+) -> HttpResponse {
     let settings = http.settings.load();
     let every = Some(settings.heartbeat).filter(|beat| !beat.is_zero()).unwrap_or(settings.early_commit);
     let mut beat = interval(every.max(Duration::from_millis(1)));
@@ -59,7 +70,9 @@ pub(super) fn commit(serving: Serving, dialect: Dialect, http: &Http, running: R
     http.worker.tower.metrics.committed_early();
     let cutoff = Box::pin(http.worker.tower.cutoff.clone().notified_owned());
     let stage = Stage::Waiting(serving, running, cutoff);
-    let body = Early { stage, http: http.clone(), dialect, write_stall: settings.write_stall, beat };
+    let (id, since) = (id.into(), Instant::now());
+    let body =
+        Early { stage, http: http.clone(), dialect, id, since, write_stall: settings.write_stall, beat };
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .insert_header((CACHE_CONTROL, "no-cache, no-transform"))
@@ -70,8 +83,10 @@ pub(super) fn commit(serving: Serving, dialect: Dialect, http: &Http, running: R
 impl Early {
     /// What was served goes on in the open stream; bytes to give out first.
     fn go_on(&mut self, served: Served, inquiry: &Inquiry, running: Running) -> Option<Bytes> {
-        let problem = match served.outcome {
+        let Served { outcome, story, asked_at } = served;
+        let problem = match outcome {
             Outcome::Upstream(reply) if (200..300).contains(&reply.status) && is_event_stream(&reply) => {
+                self.note(story, inquiry, asked_at);
                 return match reply.body {
                     ReplyBody::Flowing(body) => {
                         self.stage = Stage::Flowing(Outbound::new(body, true, self.write_stall, running));
@@ -84,16 +99,28 @@ impl Early {
                 };
             }
             Outcome::Upstream(reply) => match own_words(&reply, self.dialect) {
-                Some(frame) => return Some(self.fails(frame)),
+                Some(frame) => {
+                    self.note(story, inquiry, asked_at);
+                    return Some(self.fails(frame));
+                }
                 None => no_words(&reply),
             },
             Outcome::Ours(trouble) => {
                 let now = self.http.worker.tower.owners.clock.now();
-                of_trouble(trouble, &served.story, &inquiry.model, now)
+                of_trouble(trouble, &story, &inquiry.model, now)
             }
         };
         let frame = problem.frame(self.dialect);
+        self.note(story, inquiry, asked_at);
         Some(self.fails(frame))
+    }
+
+    /// Remembers what was decided; the client has seen a 200 already.
+    fn note(&self, story: Story, inquiry: &Inquiry, asked_at: Millis) {
+        let overhead = self.since.elapsed().saturating_sub(story.waited);
+        let decision = noted::decision(inquiry, story, asked_at);
+        let decision = noted::ended(decision, (&self.id, 200), (self.since.elapsed(), overhead));
+        self.http.worker.tower.decisions.add(decision);
     }
 
     fn fails(&mut self, frame: String) -> Bytes {

@@ -197,7 +197,8 @@ fn knob(status: u16, lack: Option<Lack>) -> String {
     }
 }
 
-fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
+/// Why there is no plan at all.
+pub fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
     let mut problem = match no_plan {
         NoPlan::BadName => Problem::new(Code::InvalidRequest, "`model` is not the name of a model or combo"),
         NoPlan::UnknownModel => Problem::new(

@@ -17,10 +17,12 @@ use super::auth::Caller;
 use super::body::{Outbound, Unread, read};
 use super::early;
 use super::errors::{Code, Problem, capped, of_trouble, shown};
+use super::noted;
 use super::state::{Http, HttpSettings, Running};
 use crate::formats::body::{is_complete_json, peek};
 use crate::formats::redact;
 use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, serve};
+use crate::telemetry::Decision;
 use crate::upstream::{self, Route};
 
 /// The client's headers that go upstream; everything else stays here (contract 3).
@@ -38,11 +40,12 @@ pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> Htt
     let http = request.app_data::<Http>().expect("every worker is given its state").clone();
     let settings = http.settings.load_full();
     let id = format!("req_{:016x}", http.worker.dice.borrow_mut().u64(..));
-    let outcome = AssertUnwindSafe(answer(route, &request, payload, &http, &settings)).catch_unwind().await;
-    let (mut response, waited) = outcome.unwrap_or_else(|_| {
+    let outcome =
+        AssertUnwindSafe(answer(route, &request, payload, (&http, &settings, &id))).catch_unwind().await;
+    let (mut response, waited, noted) = outcome.unwrap_or_else(|_| {
         tracing::error!(%id, route = route.path(), "a request's handler panicked");
         let problem = Problem::new(Code::InternalError, "a fault of switchtower; it was logged");
-        (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO)
+        (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO, None)
     });
     let overhead = entered.elapsed().saturating_sub(waited);
     let headers = response.headers_mut();
@@ -53,23 +56,28 @@ pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> Htt
     );
     let status = response.status().as_u16();
     http.worker.tower.metrics.request(route.path(), status, overhead);
+    if let Some(noted) = noted {
+        let decision = noted::ended(noted, (&id, status), (entered.elapsed(), overhead));
+        http.worker.tower.decisions.add(decision);
+    }
     if settings.access_log {
         tracing::info!(%id, route = route.path(), status, overhead_us = overhead.as_micros() as u64, "request");
     }
     response
 }
 
-type Answered = (HttpResponse, Duration);
+/// The answer, what of its time was waiting, and what is remembered of it.
+type Answered = (HttpResponse, Duration, Option<Decision>);
 
 async fn answer(
     route: Route,
     request: &HttpRequest,
     payload: Payload,
-    http: &Http,
-    settings: &HttpSettings,
+    (http, settings, id): (&Http, &HttpSettings, &str),
 ) -> Answered {
-    let refuse =
-        |problem: Problem| (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO);
+    let refuse = |problem: Problem| {
+        (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO, None)
+    };
     if http.gate.is_draining() {
         return refuse(Problem::new(Code::Draining, "switchtower is shutting down").after(1_000));
     }
@@ -110,14 +118,15 @@ async fn answer(
         }
         InTime::Late(serving) => {
             let waited = settings.early_commit;
-            return (early::commit(serving, route.dialect(), http, running), waited);
+            return (early::commit(serving, (route.dialect(), id), http, running), waited, None);
         }
     };
-    let waited = served.story.waited;
+    let (waited, asked_at) = (served.story.waited, served.asked_at);
     if !served.story.queued.is_zero() {
         http.worker.tower.metrics.stood_in_line(served.story.queued);
     }
-    (reply(served, &inquiry, http, settings, running), waited)
+    let (response, story) = reply(served, &inquiry, http, settings, running);
+    (response, waited, Some(noted::decision(&inquiry, story, asked_at)))
 }
 
 /// What became of a request until its head had to go out.
@@ -196,8 +205,8 @@ fn reply(
     http: &Http,
     settings: &HttpSettings,
     running: Running,
-) -> HttpResponse {
-    let Served { outcome, story } = served;
+) -> (HttpResponse, Story) {
+    let Served { outcome, story, .. } = served;
     let dialect = inquiry.route.dialect();
     let mut response = match outcome {
         Outcome::Upstream(reply) => of_upstream(reply, dialect, settings, running),
@@ -207,7 +216,7 @@ fn reply(
         }
     };
     tell(&story, response.headers_mut());
-    response
+    (response, story)
 }
 
 fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running: Running) -> HttpResponse {

@@ -26,17 +26,18 @@ const SPREAD_MS: Millis = 250;
 /// Serves one request to its commit.
 pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
     let bill = Bill::new(worker, inquiry);
+    let asked_at = worker.tower.owners.clock.now();
     match pick(worker, inquiry).await {
         Ok(picked) => {
             let mut run = Run::new(worker, inquiry, picked, bill);
             let outcome = run.sets().await;
             run.bill.unanswered(&outcome);
-            Served { outcome, story: run.story }
+            Served { outcome, story: run.story, asked_at }
         }
         Err(trouble) => {
             let outcome = Outcome::Ours(trouble);
             bill.unanswered(&outcome);
-            Served { outcome, story: Story::default() }
+            Served { outcome, story: Story::default(), asked_at }
         }
     }
 }

@@ -46,8 +46,8 @@ pub struct Picked {
 pub struct Look(pub Pick);
 
 impl Router {
-    /// The plan, with the accounts that go last as far as the key's share is concerned.
-    fn plan(&mut self, pick: &Pick) -> Result<(Plan, Vec<ConnectionId>), NoPlan> {
+    /// The plan of `dice`, with the accounts that go last as far as the key's share is concerned.
+    fn plan(&self, pick: &Pick, dice: &mut fastrand::Rng) -> Result<(Plan, Vec<ConnectionId>), NoPlan> {
         let blueprint = self.seed.blueprint.load();
         let pools = &blueprint.catalogue.pools;
         if pick.limited && !pick.key.as_ref().is_some_and(|key| pools.admits(key, &pick.model)) {
@@ -59,7 +59,7 @@ impl Router {
         let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
         let (dialect, allowed) = (pick.dialect, pick.allowed.as_deref());
         let ask = Ask { model: &pick.model, dialect, allowed, traits: &pick.traits };
-        let mut plan = plan(&ask, world, &mut Seeded(&mut self.dice))?;
+        let mut plan = plan(&ask, world, &mut Seeded(dice))?;
         let last = self.hold_back(&mut plan, pick.key.as_ref(), pools, now);
         Ok((plan, last))
     }
@@ -69,7 +69,10 @@ impl Handler<Pick> for Router {
     type Result = Result<Picked, NoPlan>;
 
     fn handle(&mut self, pick: Pick, _: &mut Self::Context) -> Self::Result {
-        let (mut plan, last) = self.plan(&pick)?;
+        let mut dice = self.dice.clone();
+        let planned = self.plan(&pick, &mut dice);
+        self.dice = dice;
+        let (mut plan, last) = planned?;
         let lease = self.take_turns(&mut plan, &last);
         let counts_use = self.seed.blueprint.load().catalogue.accounts.counts_use();
         for (combo, note) in std::mem::take(&mut plan.notes) {
@@ -87,7 +90,8 @@ impl Handler<Look> for Router {
     type Result = Result<Plan, NoPlan>;
 
     fn handle(&mut self, Look(pick): Look, _: &mut Self::Context) -> Self::Result {
-        self.plan(&pick).map(|(plan, _)| plan)
+        // Its throws are not the next request's: looking changes nothing.
+        self.plan(&pick, &mut self.dice.clone()).map(|(plan, _)| plan)
     }
 }
 

@@ -1,0 +1,114 @@
+//! `POST /api/route/explain`: who would be asked now, in which order, and why each other one would
+//! not. It makes the plan that a request would get, from the same values, and throws it away:
+//! nothing is sent, nothing counts as used.
+
+use std::sync::Arc;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use actors::router::pick::{Look, Pick};
+use policy::catalogue::Dialect;
+use policy::plan::{NoPlan, Place, Plan, Planned};
+use policy::request::Traits;
+use serde_json::{Map, Value, json};
+
+use super::decisions::exclusion;
+use super::errors::Refusal;
+use super::{Admin, access, input};
+use crate::http::errors::of_no_plan;
+use crate::http::state::HttpSettings;
+
+const ACCEPTED: [&str; 5] = ["model", "session", "key", "estimated_tokens", "format"];
+const DIALECTS: [Dialect; 3] = [Dialect::Openai, Dialect::Anthropic, Dialect::Responses];
+
+/// The plan for a model.
+pub(super) async fn explain(
+    request: HttpRequest,
+    admin: web::Data<Admin>,
+    settings: web::Data<arc_swap::ArcSwap<HttpSettings>>,
+    body: web::Bytes,
+) -> Result<HttpResponse, Refusal> {
+    access::require(&request)?;
+    let fields = input::fields(&body, &ACCEPTED)?;
+    let model = input::text(&fields, "model")?
+        .ok_or_else(|| Refusal::invalid("model", "must be given: what a client would write as `model`"))?;
+    let mut pick = Pick {
+        model: model.as_str().into(),
+        dialect: Dialect::Openai,
+        allowed: None,
+        key: None,
+        limited: false,
+        traits: Arc::new(traits(&fields)?),
+    };
+    if let Some(name) = input::text(&fields, "key")? {
+        let settings = settings.load();
+        let policy = settings.keys.named(&name).ok_or_else(|| Refusal::NotFound("key".into(), name))?;
+        (pick.allowed, pick.limited) = (policy.allowed.clone(), policy.models.is_some());
+        pick.key = Some(policy.name.clone());
+    }
+    let dialects: Vec<Dialect> = match input::text(&fields, "format")? {
+        None => DIALECTS.to_vec(),
+        Some(name) => DIALECTS.into_iter().filter(|dialect| dialect.as_str() == name).collect(),
+    };
+    if dialects.is_empty() {
+        return Err(Refusal::invalid("format", "must be openai, anthropic or responses"));
+    }
+    let mut told = Err(NoPlan::UnknownModel);
+    for dialect in dialects {
+        let look = Look(Pick { dialect, ..pick.clone() });
+        told = admin.owners.router.mailbox.ask(look).await.map_err(|_| Refusal::Unavailable)?;
+        // Nobody said which dialect: the first that the model speaks.
+        if !matches!(told, Err(NoPlan::FormatNotSupported(_))) {
+            break;
+        }
+    }
+    Ok(match told {
+        Ok(plan) => HttpResponse::Ok().json(shown(&plan)),
+        Err(no_plan) => of_no_plan(no_plan, &model).respond(Dialect::Openai, 0),
+    })
+}
+
+fn traits(fields: &Map<String, Value>) -> Result<Traits, Refusal> {
+    let tokens = match fields.get("estimated_tokens") {
+        None | Some(Value::Null) => None,
+        Some(value) => Some(value.as_u64().ok_or_else(|| {
+            Refusal::invalid("estimated_tokens", "must be a whole number that is not negative")
+        })?),
+    };
+    let session = input::text(fields, "session")?.map(Into::into);
+    Ok(Traits { input_tokens: tokens, session, ..Traits::default() })
+}
+
+fn shown(plan: &Plan) -> Value {
+    let mut before: Option<&Planned> = None;
+    let order: Vec<Value> = plan
+        .targets
+        .iter()
+        .enumerate()
+        .map(|(place, target)| {
+            let why = why(plan, place, target, before.replace(target));
+            json!({
+                "provider": target.provider,
+                "model": target.model,
+                "connection": target.connection,
+                "why": why,
+                "score": target.place.as_ref().and_then(|place| place.score),
+            })
+        })
+        .collect();
+    let excluded: Vec<Value> = plan.excluded.iter().map(exclusion).collect();
+    json!({"strategy": plan.strategy, "order": order, "excluded": excluded})
+}
+
+fn why(plan: &Plan, place: usize, target: &Planned, before: Option<&Planned>) -> String {
+    let account = before.is_some_and(|before| before.step == target.step && before.place == target.place);
+    match (&target.place, account) {
+        (_, true) => "the next account of the same target".into(),
+        (None, false) => "the account that is asked first".into(),
+        (Some(at), false) if place == 0 => format!("first by {}{}", plan.strategy, inside(at)),
+        (Some(at), false) => format!("number {} by {}{}", place + 1, plan.strategy, inside(at)),
+    }
+}
+
+fn inside(place: &Place) -> String {
+    place.within.as_ref().map_or_else(String::new, |_| format!(", inside combo `{}`", place.combo))
+}

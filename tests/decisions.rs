@@ -1,0 +1,119 @@
+//! Saying why: the decision log, the answer's headers and the explanation tell one story
+//! (contract 4, 8).
+
+#[allow(dead_code, unused_imports, reason = "each test file uses its part")]
+mod support;
+
+use serde_json::{Value, json};
+use support::{Answer, Setup, World};
+
+/// Rests long enough for any test.
+const LONG: &str = "[resilience.connection_cooldown.apikey]\nbase_cooldown_ms = 600000\n";
+
+fn explain(world: &World, body: Value) -> Value {
+    let reply = world.manage("POST", "/api/route/explain", &body);
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    reply.json()
+}
+
+fn pairs(rows: &Value, what: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    rows.as_array().unwrap().iter().map(|row| (text(&row["provider"]), text(&row[what]))).collect()
+}
+
+fn of(rows: &[(&str, &str)]) -> Vec<(String, String)> {
+    rows.iter().map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect()
+}
+
+/// One that cools, one that is locked, one behind an open breaker, one that fails, one that is well.
+fn a_world_of_each() -> World {
+    let mut setup = Setup::new().section(LONG);
+    for provider in ["a", "b", "c", "d", "e"] {
+        setup = setup.provider(provider, 1);
+    }
+    let world = setup.combo("each", &["a", "b", "c", "d", "e"]).start();
+    for (model, status) in [("a/x", 503), ("b/x", 404)] {
+        world.upstream(&model[..1]).answers_first([Answer::status(status)]);
+        assert_ne!(world.ask(model).status, 200, "{model}");
+    }
+    world.order("provider", "c", json!({"message": "trip", "for": "10m"}));
+    world
+}
+
+#[test]
+fn log_headers_and_explanation_agree() {
+    let world = a_world_of_each();
+    let plan = explain(&world, json!({"model": "each"}));
+    assert_eq!(plan["strategy"], "priority");
+    assert_eq!(pairs(&plan["order"], "connection"), of(&[("d", "d-1"), ("e", "e-1")]));
+    let left_out = of(&[("a", "connection_cooldown"), ("b", "model_lockout"), ("c", "circuit_open")]);
+    assert_eq!(pairs(&plan["excluded"], "reason"), left_out);
+
+    world.upstream("d").answers_first([Answer::status(503)]);
+    let reply = world.ask("each");
+    reply.served_by("e");
+    assert_eq!(reply.header("x-omniroute-decision"), Some("strategy=priority; provider=e; attempts=2"));
+    assert_eq!(reply.header("x-omniroute-fallback-attempts"), Some("1"));
+    let listed = reply.header("x-omniroute-combo-excluded").unwrap();
+    assert_eq!(listed, "a/x:connection_cooldown,b/x:model_lockout,c/x:circuit_open");
+
+    let log = world.admin("/api/decisions?model=each&limit=1").json();
+    let decision = &log["decisions"][0];
+    assert_eq!(decision["id"].as_str(), reply.header("x-request-id"));
+    assert_eq!((&decision["status"], &decision["strategy"]), (&json!(200), &json!("priority")));
+    assert_eq!(pairs(&decision["attempts"], "connection"), pairs(&plan["order"], "connection"));
+    assert_eq!(pairs(&decision["attempts"], "verdict")[1], ("e".to_owned(), "success".to_owned()));
+    assert_eq!(decision["attempts"][0]["status"], 503);
+    assert_eq!(decision["attempts"][0]["reason"], "server_error");
+    assert_eq!(pairs(&decision["excluded"], "reason"), left_out);
+    for (logged, planned) in
+        decision["excluded"].as_array().unwrap().iter().zip(plan["excluded"].as_array().unwrap())
+    {
+        assert_eq!(logged["until"], planned["until"], "the same end is told");
+    }
+    let spoken = decision["overheadUs"].as_u64().unwrap().to_string();
+    assert_eq!(reply.header("x-switchtower-overhead-us"), Some(spoken.as_str()));
+}
+
+#[test]
+fn an_explanation_asks_nobody_and_changes_nothing() {
+    let world = Setup::new().provider("a", 2).provider("b", 1).combo("m", &["a", "b"]).start();
+    let first = explain(&world, json!({"model": "m"}));
+    for _ in 0..5 {
+        assert_eq!(explain(&world, json!({"model": "m"})), first);
+    }
+    assert_eq!(world.upstream("a").asked() + world.upstream("b").asked(), 0);
+    assert_eq!(world.admin("/api/decisions").json()["decisions"], json!([]));
+    let connections = pairs(&first["order"], "connection");
+    assert_eq!(connections, of(&[("a", "a-1"), ("a", "a-2"), ("b", "b-1")]));
+    assert_eq!(pairs(&first["order"], "why")[1].1, "the next account of the same target");
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused_by_name() {
+    let world = Setup::new().provider("a", 1).start();
+    let refused = |body: Value| {
+        let reply = world.manage("POST", "/api/route/explain", &body);
+        (reply.status, reply.json())
+    };
+    let (status, body) = refused(json!({}));
+    assert_eq!((status, &body["error"]["details"][0]["field"]), (400, &json!("model")));
+    let (status, body) = refused(json!({"model": "a/x", "tokens": 3}));
+    assert_eq!((status, &body["error"]["details"][0]["field"]), (400, &json!("tokens")));
+    let (status, body) = refused(json!({"model": "nobody"}));
+    assert_eq!((status, &body["error"]["code"]), (404, &json!("model_not_found")));
+    assert_eq!(refused(json!({"model": "a/x", "key": "nobody"})).0, 404);
+    assert_eq!(world.post("/api/route/explain", json!({"model": "a/x"})).status, 401);
+    let limit = world.manage("GET", "/api/decisions?limit=0", &Value::Null);
+    assert_eq!((limit.status, limit.json()["error"]["details"][0]["field"].clone()), (400, json!("limit")));
+    assert_eq!(world.manage("GET", "/api/decisions?newest=1", &Value::Null).status, 400);
+}
+
+#[test]
+fn a_request_that_nobody_could_serve_is_remembered() {
+    let world = Setup::new().provider("a", 1).start();
+    world.ask("nobody").is_error(404, "model_not_found");
+    let decision = world.admin("/api/decisions").json()["decisions"][0].clone();
+    assert_eq!((&decision["status"], &decision["model"]), (&json!(404), &json!("nobody")));
+    assert_eq!(decision["attempts"], json!([]));
+}

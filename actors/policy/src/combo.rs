@@ -3,7 +3,16 @@
 //! Nested combos, wildcards and tiers are resolved when a configuration is taken, not when a
 //! request comes: what they stand for changes only with the configuration.
 
+mod check;
+mod graph;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
+
+pub use check::{Flaw, Place, Problem, check};
+pub use resolve::{Providers, Resolved, resolve};
 
 use crate::ids::{ConnectionId, ModelId, ProviderId};
 
@@ -11,6 +20,12 @@ use crate::ids::{ConnectionId, ModelId, ProviderId};
 pub const MAX_DEPTH: u32 = 3;
 /// Deepest nesting that anybody may allow.
 pub const DEEPEST: u32 = 10;
+/// Most steps of one combo when names are resolved.
+pub const MOST_STEPS: usize = 10_000;
+
+/// The strategies that may ask a nested combo as a whole (routing 2.6).
+pub const EXECUTING: &[&str] =
+    &["priority", "round-robin", "random", "strict-random", "weighted", "fill-first"];
 
 /// How a nested combo is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +42,8 @@ pub enum Nesting {
 pub struct Spec {
     /// Its name.
     pub name: Arc<str>,
+    /// Name of its strategy, one of `STRATEGIES`.
+    pub strategy: &'static str,
     /// Its steps.
     pub steps: Vec<StepSpec>,
     /// How nested combos are run.
@@ -92,4 +109,19 @@ pub struct Tier {
     pub step: Arc<str>,
     /// The tier after it.
     pub fallback: Option<String>,
+}
+
+impl Spec {
+    /// How deep it nests, within what anybody may allow (routing 2.4).
+    pub fn depth(&self) -> u32 {
+        match self.max_depth {
+            0 => MAX_DEPTH,
+            depth => depth.min(DEEPEST),
+        }
+    }
+
+    /// Its nested combos are asked as a whole (routing 2.6).
+    pub fn executes(&self) -> bool {
+        self.nesting == Nesting::Execute && EXECUTING.contains(&self.strategy)
+    }
 }

@@ -1,6 +1,8 @@
 //! What is configured, as routing needs it: providers, connections and combos by
 //! name, without secrets and without addresses. Built once per configuration.
 
+mod names;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,6 +15,8 @@ use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::quota::Pools;
 use crate::strategy::StrategySettings;
 use crate::validation::Validation;
+
+pub use names::{Aliases, Mapping};
 
 /// The wire format a client speaks or a provider understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -119,6 +123,15 @@ impl ProviderEntry {
     /// Whether the model is in the list; `None` without a list.
     pub fn lists(&self, model: &str) -> Option<bool> {
         self.models.as_ref().map(|models| models.get(model).is_some())
+    }
+
+    /// The name by which a model is asked for here: the suffix that wants a longer context is not
+    /// a part of it, unless the provider lists it so (routing 12.2).
+    pub fn callable<'m>(&self, model: &'m str) -> &'m str {
+        match model.strip_suffix("[1m]") {
+            Some(plain) if self.lists(model) != Some(true) => plain,
+            _ => model,
+        }
     }
 
     /// What is known of a model; `None` where it is not listed.
@@ -259,6 +272,10 @@ pub struct Catalogue {
     pub providers: HashMap<ProviderId, ProviderEntry>,
     /// Combos by name.
     pub combos: HashMap<Arc<str>, Combo>,
+    /// Other names of models and combos.
+    pub aliases: Aliases,
+    /// Patterns that lead to combos.
+    pub mappings: Vec<Mapping>,
     /// How a provider's accounts are chosen.
     pub accounts: AccountSettings,
     /// What a request without a combo may wait for its accounts (decision 15b).

@@ -3,11 +3,11 @@
 
 mod accounts;
 mod entries;
+mod names;
 mod step;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::account::Usage;
 use crate::attempts::{AttemptSettings, MAX_DISPATCHES};
 use crate::board::Board;
 use crate::breaker::Grant;
-use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
+use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, Step};
 use crate::change::Exclusion;
 use crate::combo::DEEPEST;
 use crate::dice::Dice;
@@ -30,6 +30,7 @@ use crate::time::Millis;
 use crate::validation::Validation;
 
 use entries::{Entries, Entry};
+use names::Named;
 use step::{Turn, add_step, may_be_passed};
 
 /// A request, free of its dialect's details.
@@ -193,13 +194,11 @@ pub struct World<'a> {
 
 /// Makes the plan of one request.
 pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
-    if !is_name(ask.model) {
-        return Err(NoPlan::BadName);
-    }
-    if let Some(combo) = find_combo(world.catalogue, ask.model) {
-        return of_combo(ask, &combo, world, dice);
-    }
-    let (provider, model) = find_model(world.catalogue, ask.model)?;
+    let (provider, model) = match names::find(world.catalogue, ask.model)? {
+        Named::Combo(combo) => return of_combo(ask, combo, world, dice),
+        Named::Made(combo) => return of_combo(ask, &combo, world, dice),
+        Named::Model(provider, model) => (provider, model),
+    };
     if !provider.dialects.contains(&ask.dialect) {
         return Err(NoPlan::FormatNotSupported(provider.dialects.clone()));
     }
@@ -342,48 +341,6 @@ pub(crate) fn empty(
         validation: None,
         notes: Vec::new(),
         reserves: false,
-    }
-}
-
-/// Bytes of the longest name: it becomes a header, an id of a lockout, a key of the store.
-const LONGEST_NAME: usize = 512;
-
-/// Routing 12.2: no path tricks and no control characters.
-fn is_name(model: &str) -> bool {
-    !model.is_empty()
-        && model.len() <= LONGEST_NAME
-        && !model.contains("../")
-        && !model.contains("..\\")
-        && !model.chars().any(char::is_control)
-}
-
-/// Routing 2.1: the exact name, then `combo/<name>`; then the models of pools (flow 2.4).
-fn find_combo<'a>(catalogue: &'a Catalogue, model: &str) -> Option<Cow<'a, Combo>> {
-    let typed = catalogue.combos.get(model);
-    let typed = typed.or_else(|| catalogue.combos.get(model.strip_prefix("combo/")?));
-    typed.map(Cow::Borrowed).or_else(|| catalogue.pools.combo(model, catalogue).map(Cow::Owned))
-}
-
-/// Routing 12.1 and contract 8: `provider/model`, or a bare id that one provider lists.
-fn find_model<'a>(catalogue: &'a Catalogue, name: &str) -> Result<(&'a ProviderEntry, ModelId), NoPlan> {
-    if let Some((provider, model)) = name.split_once('/') {
-        let (provider, model) = (provider.trim(), model.trim());
-        if let Some(provider) = catalogue.providers.get(provider) {
-            return match !model.is_empty() && provider.serves(model) {
-                true => Ok((provider, model.into())),
-                false => Err(NoPlan::UnknownModel),
-            };
-        }
-    }
-    let mut listing: Vec<&ProviderEntry> =
-        catalogue.providers.values().filter(|provider| provider.lists(name) == Some(true)).collect();
-    match listing.len() {
-        0 => Err(NoPlan::UnknownModel),
-        1 => Ok((listing[0], name.into())),
-        _ => {
-            listing.sort_by(|a, b| a.id.cmp(&b.id));
-            Err(NoPlan::Ambiguous(listing.iter().map(|provider| format!("{}/{name}", provider.id)).collect()))
-        }
     }
 }
 

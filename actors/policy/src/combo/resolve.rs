@@ -173,11 +173,13 @@ impl<'a> Making<'a> {
         if !self.keys.insert(key.clone()) {
             return;
         }
+        let model = model.as_ref().unwrap_or(&spec.model).as_str();
+        let provider = self.providers.get(&spec.provider);
         self.resolved.steps.push(Step {
             key,
             unit: self.resolved.units.len(),
             provider: spec.provider.clone(),
-            model: model.unwrap_or_else(|| spec.model.clone()),
+            model: provider.map_or(model, |provider| provider.callable(model)).into(),
             connection: spec.connection.clone(),
             allowed: spec.allowed.clone(),
             only_on_quota: spec.only_on_quota,

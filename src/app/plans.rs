@@ -78,6 +78,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
         accounts: accounts(settings),
         pools: pools::pools(settings),
         direct_waits: settings.resilience.wait_for_cooldown,
+        ..Catalogue::default()
     }
 }
 

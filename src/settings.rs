@@ -63,7 +63,7 @@ pub use stored::Stored;
 pub use stored_connection::{
     Kept, OwnSecrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
-pub use stream::{StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
+pub use stream::{OwnWatchdog, StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
 pub use table::{REQUIRED, Row, table};
 
 use policy::ids::ConnectionId;

@@ -50,6 +50,7 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
             auth_header: None,
             oauth: None,
             timeouts: Default::default(),
+            watchdog: Default::default(),
             source: Source::Demo,
         });
         for (index, connection) in connections.iter().enumerate() {
@@ -101,6 +102,7 @@ fn connection(id: &str, provider: &str, priority: u32) -> Connection {
         proxy: None,
         proxy_lost: false,
         timeouts: Default::default(),
+        watchdog: Default::default(),
         rate_limit_delay_ms: None,
         disable_cooling: false,
         rotation: Default::default(),

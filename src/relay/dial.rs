@@ -8,7 +8,7 @@ use bytes::Bytes;
 use policy::change::{Exclusion, Refusal};
 use policy::limiter::RateHeaders;
 use policy::plan::Planned;
-use policy::stream::{Limit, PaceSettings, StreamLimits};
+use policy::stream::{Limit, StreamLimits};
 use policy::time::Millis;
 use policy::verdict::{End, Transport};
 
@@ -215,15 +215,7 @@ impl Run<'_> {
         };
         let streaming = self.worker.tower.streaming.load();
         let StreamSettings { heartbeat, max_event, .. } = streaming.stream;
-        let watchdog = streaming.recovery.watchdog;
-        let pace = PaceSettings {
-            enabled: watchdog.enabled,
-            warmup_ms: watchdog.warmup_ms,
-            window_ms: watchdog.window_ms,
-            min_bytes_per_second: watchdog.min_bytes_per_second.into(),
-            min_bytes: watchdog.min_bytes.into(),
-        };
-        Bounds { limits, pace, heartbeat_ms: ms(heartbeat), max_event }
+        Bounds { limits, pace: timeouts.pace, heartbeat_ms: ms(heartbeat), max_event }
     }
 
     /// What an answer says of the provider's limits (flow 4.5).

@@ -1,8 +1,8 @@
 //! Connections as the management API spells them (contract 8).
 //!
 //! Every field is a row of the table under its other name, so that a body and the file are
-//! refused for the same reasons. What a body cannot say (`headers`, `timeouts`) stays with
-//! the file.
+//! refused for the same reasons. What a body cannot say (`headers`, `timeouts`,
+//! `watchdog`) stays with the file.
 
 use serde_json::{Map, Value as Json};
 

@@ -28,13 +28,22 @@ pub struct Effective {
 }
 
 /// Keys of a connection that take the place of a section's.
-const OVERRIDES: [(&str, &str); 12] = [
+const OVERRIDES: [(&str, &str); 18] = [
     ("connections[].timeouts.connect", "upstream.connect_timeout"),
     ("connections[].timeouts.first_byte", "upstream.first_byte_timeout"),
     ("connections[].timeouts.first_content", "stream.first_content_timeout"),
     ("connections[].timeouts.content_stall", "stream.content_stall_timeout"),
+    ("connections[].timeouts.idle", "stream.idle_timeout"),
     ("connections[].timeouts.total", "stream.total_timeout"),
     ("connections[].timeouts.attempt", "stream.attempt_deadline"),
+    ("connections[].watchdog.enabled", "resilience.stream_recovery.throughput_watchdog.enabled"),
+    ("connections[].watchdog.warmup", "resilience.stream_recovery.throughput_watchdog.warmup_ms"),
+    ("connections[].watchdog.window", "resilience.stream_recovery.throughput_watchdog.window_ms"),
+    (
+        "connections[].watchdog.min_bytes_per_second",
+        "resilience.stream_recovery.throughput_watchdog.min_useful_bytes_per_second",
+    ),
+    ("connections[].watchdog.min_bytes", "resilience.stream_recovery.throughput_watchdog.min_useful_bytes"),
     (
         "connections[].provider_specific.rotation_overrides.rate_limit_reset_seconds",
         "resilience.rotation.rate_limit_reset_seconds",

@@ -11,7 +11,7 @@ use policy::time::Millis;
 use policy::validation::Validation;
 
 use super::flow::RateLimitOverrides;
-use super::stream::Timeouts;
+use super::stream::{OwnWatchdog, Timeouts};
 use super::{Proxy, Secret};
 
 /// `[[providers]]`: an upstream vendor or endpoint family.
@@ -39,6 +39,8 @@ pub struct Provider {
     pub oauth: Option<OauthClient>,
     /// How long its answers may take.
     pub timeouts: Timeouts,
+    /// Whether and when its streams are too slow.
+    pub watchdog: OwnWatchdog,
     /// Who made it.
     pub source: Source,
 }
@@ -69,6 +71,8 @@ pub struct Model {
     pub output_price: Option<f64>,
     /// How long its answers may take; instead of the provider's.
     pub timeouts: Timeouts,
+    /// Whether and when its streams are too slow; instead of the provider's.
+    pub watchdog: OwnWatchdog,
 }
 
 /// A dialect of HTTP API.
@@ -150,6 +154,8 @@ pub struct Connection {
     pub proxy_lost: bool,
     /// How long its answers may take; instead of the model's and the provider's.
     pub timeouts: Timeouts,
+    /// Whether and when its streams are too slow; instead of the model's and the provider's.
+    pub watchdog: OwnWatchdog,
     /// Rest after a 429 without a stated wait.
     pub rate_limit_delay_ms: Option<u64>,
     /// Whether failures never make it rest.

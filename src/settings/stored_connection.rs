@@ -29,15 +29,21 @@ const CREDENTIAL: &str = "connections[].credential";
 const EXPIRES: &str = "connections[].expires_at";
 const PROXY: &str = "connections[].proxy";
 /// What stays with the file: no body can say it, or, of the proxy, none did.
-const OF_FILE: [&str; 8] = [
+const OF_FILE: [&str; 14] = [
     "connections[].headers",
     PROXY,
     "connections[].timeouts.connect",
     "connections[].timeouts.first_byte",
     "connections[].timeouts.first_content",
     "connections[].timeouts.content_stall",
+    "connections[].timeouts.idle",
     "connections[].timeouts.total",
     "connections[].timeouts.attempt",
+    "connections[].watchdog.enabled",
+    "connections[].watchdog.warmup",
+    "connections[].watchdog.window",
+    "connections[].watchdog.min_bytes_per_second",
+    "connections[].watchdog.min_bytes",
 ];
 
 /// Stored connections by id.

@@ -40,7 +40,7 @@ pub struct StreamRecovery {
     pub watchdog: ThroughputWatchdog,
 }
 
-/// When a stream is too slow (flow 6.7).
+/// When a stream is too slow (flow 6.7); a provider, a model or a connection may have its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThroughputWatchdog {
     /// Whether it judges at all.
@@ -78,6 +78,8 @@ pub struct Timeouts {
     pub first_content: Option<Duration>,
     /// Instead of `stream.content_stall_timeout`.
     pub content_stall: Option<Duration>,
+    /// Instead of `stream.idle_timeout`.
+    pub idle: Option<Duration>,
     /// Instead of `stream.total_timeout`.
     pub total: Option<Duration>,
     /// Instead of `stream.attempt_deadline`.
@@ -93,8 +95,52 @@ impl Timeouts {
             first_byte: self.first_byte.or(below.first_byte),
             first_content: self.first_content.or(below.first_content),
             content_stall: self.content_stall.or(below.content_stall),
+            idle: self.idle.or(below.idle),
             total: self.total.or(below.total),
             attempt: self.attempt.or(below.attempt),
+        }
+    }
+}
+
+/// `watchdog` of a provider, of one of its models or of a connection; `None`: as the next level
+/// says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnWatchdog {
+    /// Whether it judges at all.
+    pub enabled: Option<bool>,
+    /// How long a stream may be slow at first.
+    pub warmup: Option<Duration>,
+    /// Over how long speed is measured.
+    pub window: Option<Duration>,
+    /// Less than this is too slow.
+    pub min_bytes_per_second: Option<u32>,
+    /// Less than this is not judged, unless it is none.
+    pub min_bytes: Option<u32>,
+}
+
+impl OwnWatchdog {
+    /// This, and where it is silent that.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        Self {
+            enabled: self.enabled.or(below.enabled),
+            warmup: self.warmup.or(below.warmup),
+            window: self.window.or(below.window),
+            min_bytes_per_second: self.min_bytes_per_second.or(below.min_bytes_per_second),
+            min_bytes: self.min_bytes.or(below.min_bytes),
+        }
+    }
+
+    /// This, and where it is silent the section.
+    #[must_use]
+    pub fn resolve(self, section: ThroughputWatchdog) -> ThroughputWatchdog {
+        let ms = |span: Duration| span.as_millis() as Millis;
+        ThroughputWatchdog {
+            enabled: self.enabled.unwrap_or(section.enabled),
+            warmup_ms: self.warmup.map_or(section.warmup_ms, ms),
+            window_ms: self.window.map_or(section.window_ms, ms),
+            min_bytes_per_second: self.min_bytes_per_second.unwrap_or(section.min_bytes_per_second),
+            min_bytes: self.min_bytes.unwrap_or(section.min_bytes),
         }
     }
 }

@@ -9,6 +9,7 @@ use awc::http::Uri;
 use awc::http::header::{HeaderName, HeaderValue};
 use policy::catalogue::Dialect;
 use policy::ids::ModelId;
+use policy::stream::PaceSettings;
 
 use super::oauth::Session;
 use crate::settings::{Proxy, Secret};
@@ -64,7 +65,7 @@ impl Route {
     }
 }
 
-/// How long the parts of an answer may take (flow 6.1). Zero: no limit.
+/// How long the parts of an answer may take (flow 6.1), and how slow it may be. Zero: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamTimeouts {
     /// Until the response headers; never zero.
@@ -79,6 +80,8 @@ pub struct StreamTimeouts {
     pub total: Duration,
     /// Hard ceiling of one attempt.
     pub attempt: Duration,
+    /// Whether and when it is too slow (flow 6.7).
+    pub pace: PaceSettings,
 }
 
 /// One connection as it is dialled.

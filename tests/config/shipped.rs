@@ -74,8 +74,9 @@ fn every_row_appears_in_the_shipped_file() {
         let key = row.key.replace(".*.", ".openai.");
         let inline = |name: &str| text.iter().any(|line| line.contains(&format!(" {name} = ")));
         let last = key.rsplit('.').next().unwrap();
-        let nested =
-            ["models[].", "targets[].", "predicates[].", "timeouts."].iter().any(|list| key.contains(list));
+        let nested = ["models[].", "targets[].", "predicates[].", "timeouts.", "].watchdog."]
+            .iter()
+            .any(|list| key.contains(list));
         assert!(keys.contains(&key) || nested && inline(last), "{key} is not in config.toml");
     }
 }

@@ -1,13 +1,14 @@
-//! `[stream]`, `[resilience.stream_recovery]` and `timeouts`: numbers, variables, and which
+//! `[stream]`, `[resilience.stream_recovery]`, `timeouts` and `watchdog`: numbers, variables, and which
 //! level wins (flow 6.1, 6.4, contract 8).
 
 use std::time::Duration;
 
+use policy::stream::PaceSettings;
 use serde_json::{Value, json};
 use switchtower::app::endpoints;
 use switchtower::settings::{
-    Builtin, Loaded, Patch, Section, Settings, Stored, StreamRecovery, StreamSettings, ThroughputWatchdog,
-    load_with,
+    Builtin, Kept, Loaded, Patch, Section, Settings, Stored, StoredConnection, StreamRecovery,
+    StreamSettings, ThroughputWatchdog, load_with,
 };
 use switchtower::upstream::StreamTimeouts;
 
@@ -204,15 +205,15 @@ id = "p"
 format = "openai"
 base_url = "https://h"
 models = [
-  { id = "slow", timeouts = { first_byte = "2s", first_content = "20s", content_stall = "200s" } },
+  { id = "slow", timeouts = { first_byte = "2s", first_content = "20s", content_stall = "200s", idle = "0s" } },
   "plain",
 ]
-timeouts = { first_byte = "1s", content_stall = "100s", total = "1000s" }
+timeouts = { first_byte = "1s", content_stall = "100s", idle = "60s", total = "1000s" }
 [[connections]]
 id = "own"
 provider = "p"
 credential = "sk-1"
-timeouts = { connect = "3s", first_byte = "3s", total = "0s", attempt = "9s" }
+timeouts = { connect = "3s", first_byte = "3s", idle = "7s", total = "0s", attempt = "9s" }
 [[connections]]
 id = "none"
 provider = "p"
@@ -224,21 +225,118 @@ fn a_connection_beats_its_model_which_beats_the_provider_which_beats_the_section
     let settings = settings(LEVELS);
     let endpoints = endpoints(&settings, &Default::default(), &Default::default());
     let limits = |connection: &str, model: &str| *endpoints[connection].limits(&model.into());
-    let of = |first_byte, first_content, content_stall, total, attempt| StreamTimeouts {
+    let of = |[first_byte, first_content, content_stall, idle, total, attempt]: [u64; 6]| StreamTimeouts {
         first_byte: seconds(first_byte),
         first_content: seconds(first_content),
         content_stall: seconds(content_stall),
-        idle: seconds(600),
+        idle: seconds(idle),
         total: seconds(total),
         attempt: seconds(attempt),
+        pace: PaceSettings::default(),
     };
-    assert_eq!(limits("none", "plain"), of(1, 120, 100, 1000, 0));
-    assert_eq!(limits("none", "slow"), of(2, 20, 200, 1000, 0));
-    assert_eq!(limits("own", "plain"), of(3, 120, 100, 0, 9), "zero is no limit, and it is said");
-    assert_eq!(limits("own", "slow"), of(3, 20, 200, 0, 9));
+    assert_eq!(limits("none", "plain"), of([1, 120, 100, 60, 1000, 0]));
+    assert_eq!(limits("none", "slow"), of([2, 20, 200, 0, 1000, 0]));
+    assert_eq!(limits("own", "plain"), of([3, 120, 100, 7, 0, 9]), "zero is no limit, and it is said");
+    assert_eq!(limits("own", "slow"), of([3, 20, 200, 7, 0, 9]));
     assert_eq!(endpoints["own"].connect_timeout, seconds(3));
     assert_eq!(endpoints["none"].connect_timeout, seconds(10));
     assert_eq!(limits("none", "unheard-of"), limits("none", "plain"));
+}
+
+#[test]
+fn a_level_that_says_no_limit_of_silence_is_asked_no_further() {
+    let text = "[stream]\nidle_timeout = \"0s\"\n".to_owned() + &LEVELS.replace(", idle = \"60s\"", "");
+    let endpoints = endpoints(&settings(&text), &Default::default(), &Default::default());
+    let idle = |connection: &str, model: &str| endpoints[connection].limits(&model.into()).idle;
+    assert_eq!(idle("none", "plain"), Duration::ZERO, "the section's");
+    assert_eq!(idle("own", "slow"), seconds(7));
+}
+
+const WATCHDOGS: &str = r#"
+[resilience.stream_recovery.throughput_watchdog]
+warmup_ms = 1000
+window_ms = 2000
+min_useful_bytes_per_second = 3
+min_useful_bytes = 4
+[[providers]]
+id = "p"
+format = "openai"
+base_url = "https://h"
+models = [
+  { id = "slow", watchdog = { enabled = false, window = "20s", min_bytes = 40 } },
+  { id = "still", watchdog = { min_bytes_per_second = 33 } },
+  "plain",
+]
+watchdog = { enabled = true, window = "30s", min_bytes_per_second = 30 }
+[[connections]]
+id = "own"
+provider = "p"
+credential = "sk-1"
+watchdog = { warmup = "0s", min_bytes = 50 }
+[[connections]]
+id = "off"
+provider = "p"
+credential = "sk-2"
+watchdog = { enabled = false }
+[[connections]]
+id = "none"
+provider = "p"
+credential = "sk-3"
+"#;
+
+#[test]
+fn flow_6_7_a_watchdog_is_resolved_key_by_key_through_all_levels() {
+    let endpoints = endpoints(&settings(WATCHDOGS), &Default::default(), &Default::default());
+    for (connection, model, enabled, numbers) in [
+        ("none", "plain", true, [1_000, 30_000, 30, 4]),
+        ("none", "unheard-of", true, [1_000, 30_000, 30, 4]),
+        ("none", "slow", false, [1_000, 20_000, 30, 40]),
+        ("none", "still", true, [1_000, 30_000, 33, 4]),
+        ("own", "plain", true, [0, 30_000, 30, 50]),
+        ("own", "slow", false, [0, 20_000, 30, 50]),
+        ("own", "still", true, [0, 30_000, 33, 50]),
+        ("off", "plain", false, [1_000, 30_000, 30, 4]),
+        ("off", "still", false, [1_000, 30_000, 33, 4]),
+    ] {
+        let [warmup_ms, window_ms, min_bytes_per_second, min_bytes] = numbers;
+        let wanted = PaceSettings { enabled, warmup_ms, window_ms, min_bytes_per_second, min_bytes };
+        assert_eq!(endpoints[connection].limits(&model.into()).pace, wanted, "{connection} {model}");
+    }
+}
+
+/// No body can say them, so what the API changes of a connection leaves them to the file.
+#[test]
+fn a_stored_connection_keeps_the_clocks_and_the_watchdog_of_the_file() {
+    let text = WATCHDOGS.replace("watchdog = { warmup", "timeouts = { idle = \"7s\" }\nwatchdog = { warmup");
+    let folder = Folder::with(&text);
+    let fields = json!({"provider": "p", "name": "theirs"}).as_object().cloned().unwrap();
+    let (secrets, proxy) = (Kept::Inherited, Kept::Inherited);
+    let own = StoredConnection { fields, secrets, proxy, created_at: 0, updated_at: 0 };
+    let stored = Stored { connections: [("own".to_owned(), own)].into(), ..Stored::default() };
+    let loaded = load_with(&folder.config(), &lookup(&[]), STRATEGIES, &Builtin::default(), &stored).unwrap();
+    let of = |settings: &Settings| {
+        let connection = settings.connections.iter().find(|one| one.id.as_str() == "own").unwrap();
+        (connection.name.clone(), connection.timeouts, connection.watchdog)
+    };
+    let (name, timeouts, watchdog) = of(&loaded.settings);
+    let (_, file_timeouts, file_watchdog) = of(&settings(&text));
+    assert_eq!((name.as_str(), timeouts, watchdog), ("theirs", file_timeouts, file_watchdog));
+    assert_eq!((timeouts.idle, watchdog.min_bytes), (Some(seconds(7)), Some(50)));
+}
+
+#[test]
+fn a_watchdog_of_a_connection_is_listed_below_that_of_all() {
+    let loaded = load_text(WATCHDOGS, &[]).unwrap();
+    let own = loaded.effective.iter().filter(|entry| entry.origin.to_string().starts_with("connection "));
+    let listed: Vec<String> =
+        own.map(|entry| format!("{}: {} {}", entry.origin, entry.key, entry.value)).collect();
+    let section = "resilience.stream_recovery.throughput_watchdog";
+    let wanted = [
+        format!("connection off: {section}.enabled false"),
+        format!("connection own: {section}.warmup_ms 0s"),
+        format!("connection own: {section}.min_useful_bytes 50"),
+    ];
+    assert_eq!(listed, wanted);
 }
 
 #[test]
@@ -261,6 +359,7 @@ fn connections_with_clocks_of_their_own_are_listed_once_more() {
     let wanted = [
         "upstream.connect_timeout 3s",
         "upstream.first_byte_timeout 3s",
+        "stream.idle_timeout 7s",
         "stream.total_timeout 0s",
         "stream.attempt_deadline 9s",
     ];

@@ -163,6 +163,11 @@ fn limits_are_resolved_per_provider() {
     let world = Setup::new().provider_with("a", 1, keys).start();
     world.upstream("a").answers(open_events(&[]).hangs());
     CHAT.ask(&world, "a/x").is_error(504, "STREAM_READINESS_TIMEOUT");
+    let keys = "format = \"openai\"\ntimeouts = { idle = \"200ms\" }";
+    let world = Setup::new().provider_with("a", 1, keys).start();
+    world.upstream("a").answers(open_events(&[CHAT.text]).hangs());
+    let reply = CHAT.ask(&world, "a/x");
+    assert!(reply.text().contains("STREAM_IDLE_TIMEOUT"), "{}", reply.text());
 }
 
 /// FC-031: an account whose models think longer than the section allows.

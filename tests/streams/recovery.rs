@@ -143,18 +143,49 @@ fn what_the_client_has_is_never_replayed() {
     assert_eq!(world.upstream("a").asked(), 1);
 }
 
+/// Words, each a quarter of a second after the one before.
+fn trickles(words: usize) -> Answer {
+    let pause = Duration::from_millis(250);
+    let trickles = (0..words).fold(Answer::stream(), |answer, _| answer.chunk(CHAT.text).pauses(pause));
+    trickles.chunk(CHAT.end).last_chunk()
+}
+
 /// E121: too slow in the opening, and too slow later.
 #[test]
 fn e121_a_stream_that_trickles_is_ended() {
     let watchdog = "[resilience.stream_recovery.throughput_watchdog]\nenabled = true\nwarmup_ms = 0\n\
                     window_ms = 1000\nmin_useful_bytes_per_second = 100";
     let world = Setup::new().section(watchdog).provider("a", 1).start();
-    let pause = Duration::from_millis(250);
-    let trickles = (0..20).fold(Answer::stream(), |answer, _| answer.chunk(CHAT.text).pauses(pause));
-    world.upstream("a").answers(trickles.chunk(CHAT.end).last_chunk());
+    world.upstream("a").answers(trickles(20));
     let reply = CHAT.ask(&world, "a/x");
     assert_ne!(reply.end, End::Complete);
     assert!(reply.text().contains("STREAM_THROUGHPUT_TOO_LOW"), "{}", reply.text());
     assert_eq!((world.upstream("a").asked(), world.failures("a")), (1, 0));
     eventually("the vendor is told", || world.upstream("a").closed() == 1);
+}
+
+/// Flow 6.7: nobody is watched but the account that asks for it.
+#[test]
+fn a_connection_has_its_stream_watched_where_no_other_is() {
+    let own = "watchdog = { enabled = true, warmup = \"0s\", window = \"1s\", min_bytes_per_second = 100 }";
+    let world = Setup::new().provider("b", 1).provider("a", 1).section(own).start();
+    world.upstream("a").answers(trickles(20));
+    world.upstream("b").answers(trickles(8));
+    let reply = CHAT.ask(&world, "a/x");
+    assert_ne!(reply.end, End::Complete);
+    assert!(reply.text().contains("STREAM_THROUGHPUT_TOO_LOW"), "{}", reply.text());
+    got(&CHAT.ask(&world, "b/x"), &(CHAT.text.repeat(8) + CHAT.end));
+}
+
+/// Flow 6.7: a model that is slow by its nature is let alone; others of its provider are not.
+#[test]
+fn a_model_switches_off_the_watchdog_of_all() {
+    let watchdog = "[resilience.stream_recovery.throughput_watchdog]\nenabled = true\nwarmup_ms = 0\n\
+                    window_ms = 1000\nmin_useful_bytes_per_second = 100";
+    let keys = "format = \"openai\"\nmodels = [{ id = \"deep\", watchdog = { enabled = false } }, \"x\"]";
+    let world = Setup::new().section(watchdog).provider_with("a", 1, keys).start();
+    world.upstream("a").answers(trickles(8));
+    got(&CHAT.ask(&world, "a/deep"), &(CHAT.text.repeat(8) + CHAT.end));
+    let reply = CHAT.ask(&world, "a/x");
+    assert!(reply.text().contains("STREAM_THROUGHPUT_TOO_LOW"), "{}", reply.text());
 }

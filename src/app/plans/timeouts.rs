@@ -1,12 +1,14 @@
-//! How long the answers of a connection may take: its own word, else the model's, else the
-//! provider's, else that of `[upstream]` and `[stream]` (contract 8).
+//! How long the answers of a connection may take, and how slow its streams may be: its own word,
+//! else the model's, else the provider's, else that of the section (contract 8). Each key falls
+//! through alone.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use policy::ids::ModelId;
+use policy::stream::PaceSettings;
 
-use crate::settings::{self, Settings, Timeouts};
+use crate::settings::{self, OwnWatchdog, Settings, Timeouts};
 use crate::upstream::StreamTimeouts;
 
 /// The limits of one connection.
@@ -33,27 +35,42 @@ pub(super) fn of(
     provider: &settings::Provider,
     connection: &settings::Connection,
 ) -> Limits {
-    let account = connection.timeouts.over(provider.timeouts);
-    let own = provider.models.iter().flatten().filter(|model| model.timeouts != Timeouts::default());
-    let models = own.map(|model| {
-        let typed = connection.timeouts.over(model.timeouts).over(provider.timeouts);
-        (model.id.clone(), resolve(settings, typed))
-    });
+    let below = (provider.timeouts, provider.watchdog);
+    let own = (connection.timeouts, connection.watchdog);
+    let account = over(own, below);
+    let listed = provider.models.iter().flatten().map(|model| (&model.id, (model.timeouts, model.watchdog)));
+    let models = listed.filter(|(_, typed)| *typed != Typed::default());
+    let models = models.map(|(id, typed)| (id.clone(), resolve(settings, over(own, over(typed, below)))));
     Limits {
-        connect: account.connect.unwrap_or(settings.upstream.connect_timeout),
+        connect: account.0.connect.unwrap_or(settings.upstream.connect_timeout),
         account: resolve(settings, account),
         models: models.collect(),
     }
 }
 
-fn resolve(settings: &Settings, typed: Timeouts) -> StreamTimeouts {
+/// What one level says.
+type Typed = (Timeouts, OwnWatchdog);
+
+fn over(typed: Typed, below: Typed) -> Typed {
+    (typed.0.over(below.0), typed.1.over(below.1))
+}
+
+fn resolve(settings: &Settings, (typed, watchdog): Typed) -> StreamTimeouts {
     let (upstream, stream) = (&settings.upstream, &settings.stream);
+    let watchdog = watchdog.resolve(settings.resilience.stream_recovery.watchdog);
     StreamTimeouts {
         first_byte: typed.first_byte.unwrap_or(upstream.first_byte_timeout),
         first_content: typed.first_content.unwrap_or(stream.first_content),
         content_stall: typed.content_stall.unwrap_or(stream.content_stall),
-        idle: stream.idle,
+        idle: typed.idle.unwrap_or(stream.idle),
         total: typed.total.unwrap_or(stream.total),
         attempt: typed.attempt.unwrap_or(stream.attempt),
+        pace: PaceSettings {
+            enabled: watchdog.enabled,
+            warmup_ms: watchdog.warmup_ms,
+            window_ms: watchdog.window_ms,
+            min_bytes_per_second: watchdog.min_bytes_per_second.into(),
+            min_bytes: watchdog.min_bytes.into(),
+        },
     }
 }

@@ -76,6 +76,7 @@ fn connection(
         proxy_lost: proxy.is_err(),
         proxy: proxy.ok().flatten(),
         timeouts: streams::timeouts(sheet, "connections[]"),
+        watchdog: streams::watchdog(sheet, "connections[]"),
         rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
         disable_cooling: sheet.flag("connections[].provider_specific.disable_cooling"),
         rotation: rotation(sheet),

@@ -43,6 +43,7 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet) -> Option<Provider> {
         auth_header: auth_header(sheet),
         oauth,
         timeouts: streams::timeouts(sheet, "providers[]"),
+        watchdog: streams::watchdog(sheet, "providers[]"),
         source: Source::File,
     })
 }
@@ -133,6 +134,7 @@ fn models(context: &mut Context<'_>, sheet: &Sheet) -> Option<Vec<Model>> {
             input_price: entry.number("providers[].models[].input_price"),
             output_price: entry.number("providers[].models[].output_price"),
             timeouts: streams::timeouts(entry, MODELS),
+            watchdog: streams::watchdog(entry, MODELS),
         });
     }
     Some(models)

@@ -1,7 +1,7 @@
-//! `[stream]`, `[resilience.stream_recovery]` and `timeouts`, from what was typed.
+//! `[stream]`, `[resilience.stream_recovery]`, `timeouts` and `watchdog`, from what was typed.
 
 use crate::settings::sheet::Sheet;
-use crate::settings::stream::{StreamRecovery, StreamSettings, ThroughputWatchdog, Timeouts};
+use crate::settings::stream::{OwnWatchdog, StreamRecovery, StreamSettings, ThroughputWatchdog, Timeouts};
 
 use super::sections::span;
 
@@ -44,7 +44,21 @@ pub(super) fn timeouts(sheet: &Sheet, list: &str) -> Timeouts {
         first_byte: span("first_byte"),
         first_content: span("first_content"),
         content_stall: span("content_stall"),
+        idle: span("idle"),
         total: span("total"),
         attempt: span("attempt"),
+    }
+}
+
+/// `watchdog` of an entry of the same lists.
+pub(super) fn watchdog(sheet: &Sheet, list: &str) -> OwnWatchdog {
+    let key = |name: &str| format!("{list}.watchdog.{name}");
+    let bytes = |name: &str| sheet.whole(&key(name)).and_then(|number| u32::try_from(number).ok());
+    OwnWatchdog {
+        enabled: sheet.choice(&key("enabled")),
+        warmup: sheet.span(&key("warmup")),
+        window: sheet.span(&key("window")),
+        min_bytes_per_second: bytes("min_bytes_per_second"),
+        min_bytes: bytes("min_bytes"),
     }
 }

@@ -1,6 +1,6 @@
 //! Rows of the lists: providers, connections, combos, keys.
 
-use policy::time::{DAY, HOUR, MINUTE};
+use policy::time::{DAY, HOUR, MINUTE, SECOND};
 
 use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, REQUIRED, Row, STREAM_LIMIT, row};
 use crate::settings::kind::{Data, Items, Kind, Shape};
@@ -15,6 +15,10 @@ const RATE: Kind = Kind::Whole(0, 1_000_000_000);
 const THRESHOLD: Kind = Kind::Whole(1, 1_000);
 const WINDOW_SECONDS: Kind = Kind::Whole(1, 86_400);
 const PRICE: Kind = Kind::Number(0.0, 1_000_000.0);
+/// Bounds of flow 6.4, as those of the section.
+const WARMUP: Kind = Kind::Span(0, 600 * SECOND);
+const WINDOW: Kind = Kind::Span(SECOND, 600 * SECOND);
+const LEAST_BYTES: Kind = Kind::Whole(1, 1_000_000);
 
 #[rustfmt::skip] // one row, one line
 pub(super) const ROWS: &[Row] = &[
@@ -35,8 +39,14 @@ pub(super) const ROWS: &[Row] = &[
     row("providers[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of upstream.first_byte_timeout"),
     row("providers[].timeouts.first_content", STREAM_LIMIT, "", "", "instead of stream.first_content_timeout"),
     row("providers[].timeouts.content_stall", STREAM_LIMIT, "", "", "instead of stream.content_stall_timeout"),
+    row("providers[].timeouts.idle", STREAM_LIMIT, "", "", "instead of stream.idle_timeout"),
     row("providers[].timeouts.total", STREAM_LIMIT, "", "", "instead of stream.total_timeout"),
     row("providers[].timeouts.attempt", STREAM_LIMIT, "", "", "instead of stream.attempt_deadline"),
+    row("providers[].watchdog.enabled", FLAG, "", "", "instead of resilience.stream_recovery.throughput_watchdog.enabled"),
+    row("providers[].watchdog.warmup", WARMUP, "", "", "instead of resilience.stream_recovery.throughput_watchdog.warmup_ms"),
+    row("providers[].watchdog.window", WINDOW, "", "", "instead of resilience.stream_recovery.throughput_watchdog.window_ms"),
+    row("providers[].watchdog.min_bytes_per_second", LEAST_BYTES, "", "bytes/s", "instead of resilience.stream_recovery.throughput_watchdog.min_useful_bytes_per_second"),
+    row("providers[].watchdog.min_bytes", LEAST_BYTES, "", "bytes", "instead of resilience.stream_recovery.throughput_watchdog.min_useful_bytes"),
     row("providers[].models[].id", Kind::Text(Shape::Plain), REQUIRED, "", "a model as the provider names it; without `models` any passes"),
     row("providers[].models[].context_window", Kind::Whole(1, 1_000_000_000), "", "tokens", "its context"),
     row("providers[].models[].input_price", PRICE, "", "USD per million tokens", "price of input"),
@@ -44,8 +54,14 @@ pub(super) const ROWS: &[Row] = &[
     row("providers[].models[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the provider's, for this model"),
     row("providers[].models[].timeouts.first_content", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
     row("providers[].models[].timeouts.content_stall", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].timeouts.idle", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
     row("providers[].models[].timeouts.total", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
     row("providers[].models[].timeouts.attempt", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].watchdog.enabled", FLAG, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].watchdog.warmup", WARMUP, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].watchdog.window", WINDOW, "", "", "instead of the provider's, for this model"),
+    row("providers[].models[].watchdog.min_bytes_per_second", LEAST_BYTES, "", "bytes/s", "instead of the provider's, for this model"),
+    row("providers[].models[].watchdog.min_bytes", LEAST_BYTES, "", "bytes", "instead of the provider's, for this model"),
     // [[connections]]
     row("connections[].id", ID, REQUIRED, "", "its name"),
     row("connections[].provider", ID, REQUIRED, "", "the provider it belongs to"),
@@ -73,8 +89,14 @@ pub(super) const ROWS: &[Row] = &[
     row("connections[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the model's and the provider's"),
     row("connections[].timeouts.first_content", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
     row("connections[].timeouts.content_stall", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
+    row("connections[].timeouts.idle", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
     row("connections[].timeouts.total", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
     row("connections[].timeouts.attempt", STREAM_LIMIT, "", "", "instead of the model's and the provider's"),
+    row("connections[].watchdog.enabled", FLAG, "", "", "instead of the model's and the provider's"),
+    row("connections[].watchdog.warmup", WARMUP, "", "", "instead of the model's and the provider's"),
+    row("connections[].watchdog.window", WINDOW, "", "", "instead of the model's and the provider's"),
+    row("connections[].watchdog.min_bytes_per_second", LEAST_BYTES, "", "bytes/s", "instead of the model's and the provider's"),
+    row("connections[].watchdog.min_bytes", LEAST_BYTES, "", "bytes", "instead of the model's and the provider's"),
     row("connections[].provider_specific.disable_cooling", FLAG, "false", "", "failures never make it rest"),
     row("connections[].provider_specific.passthrough_models", FLAG, "", "", "a quota belongs to one model, not to this account; absent: the provider's per_model_quota"),
     row("connections[].provider_specific.low_priority_mode", FLAG, "false", "", "Claude accounts may accept the slower lane when they are at their wall").idle(),

@@ -13,7 +13,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use policy::catalogue::Dialect;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-use switchtower::formats::sight::look;
+use switchtower::formats::sight::Looker;
 use switchtower::formats::sse::Scanner;
 
 #[global_allocator]
@@ -114,14 +114,15 @@ fn best(rounds: usize, chunks: &[Bytes], frames: usize, dialect: Option<Dialect>
 /// One stream, as a relay reads it; how many frames it had.
 fn run(chunks: &[Bytes], dialect: Option<Dialect>) -> usize {
     let (mut scanner, mut frames) = (Scanner::new(32 << 20), 0);
+    let mut looker = dialect.map(Looker::new);
     for chunk in chunks {
         scanner.feed(chunk.clone());
         while scanner.next_block() {
             let mut end = 0;
             while let Some(frame) = scanner.next_frame() {
                 let frame = frame.expect("no frame is too long");
-                if let Some(dialect) = dialect {
-                    black_box(look(dialect, &frame));
+                if let Some(looker) = &mut looker {
+                    black_box(looker.look(&frame));
                 }
                 end = frame.span.end;
                 frames += usize::from(frame.has_data());

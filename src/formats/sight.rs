@@ -2,19 +2,23 @@
 //!
 //! The walk looks only where a dialect says something and steps over the rest. The most telling
 //! part of a frame decides: an error above a tool call, above output, above reasoning, above what
-//! announces or closes. What cannot be read is `Opaque`, never an error of ours: whoever sent it
+//! announces or closes. Frames that are like the last one are told without a walk. What cannot be read is `Opaque`, never an error of ours: whoever sent it
 //! meant something.
 
 mod chat;
 mod failure;
 mod gemini;
 mod messages;
+mod pattern;
 mod responses;
+
+use std::mem;
 
 use policy::catalogue::Dialect;
 use policy::stream::{Ending, Finish, Kind, Sight};
 
 pub use self::failure::{StreamError, failure};
+use self::pattern::{Pattern, Places};
 use super::quality::{Quality, judge};
 use super::sse::Frame;
 use super::walk::{self, Walk, Walked};
@@ -22,23 +26,50 @@ use super::walk::{self, Walk, Walked};
 /// Types and names of frames that keep the connection alive and mean nothing.
 const KEEP_ALIVE: [&[u8]; 5] = [b"keepalive", b"keep-alive", b"keep_alive", b"heartbeat", b"ping"];
 
-/// What the frame says.
-pub fn look(dialect: Dialect, frame: &Frame<'_>) -> Sight {
-    if !frame.has_data() {
-        return bare(dialect, &frame.content());
+/// Looks at the frames of one stream, which are much alike.
+#[derive(Debug)]
+pub struct Looker {
+    dialect: Dialect,
+    last: Pattern,
+}
+
+impl Looker {
+    /// It has seen none yet.
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect, last: Pattern::default() }
     }
-    let data = frame.data();
-    let data = data.trim_ascii();
-    if frame.name() == b"error" {
-        return failed();
+
+    /// What the next frame says.
+    pub fn look(&mut self, frame: &Frame<'_>) -> Sight {
+        if !frame.has_data() {
+            return bare(self.dialect, &frame.content());
+        }
+        let (name, data) = (frame.name(), frame.data());
+        let data = data.trim_ascii();
+        match self.last.tell(name, data) {
+            Some(sight) => sight,
+            None => self.read(name, data),
+        }
     }
-    match data {
-        b"" | b"[]" | b"null" | b"\"\"" => Sight::default(),
-        [b'{', inner @ .., b'}'] if inner.trim_ascii().is_empty() => Sight::default(),
-        b"[DONE]" => done(dialect),
-        [b'{', ..] => object(dialect, frame.name(), data).unwrap_or(Sight::of(Kind::Opaque)),
-        _ if KEEP_ALIVE.contains(&frame.name()) => keep_alive(dialect, frame.name()),
-        _ => Sight::of(Kind::Opaque),
+
+    fn read(&mut self, name: &[u8], data: &[u8]) -> Sight {
+        if name == b"error" {
+            return failed();
+        }
+        match data {
+            b"" | b"[]" | b"null" | b"\"\"" => Sight::default(),
+            [b'{', inner @ .., b'}'] if inner.trim_ascii().is_empty() => Sight::default(),
+            b"[DONE]" => done(self.dialect),
+            [b'{', ..] => match object(self.dialect, name, data) {
+                Ok((sight, places)) => {
+                    self.last.learn((name, data), sight, &places);
+                    sight
+                }
+                Err(_) => Sight::of(Kind::Opaque),
+            },
+            _ if KEEP_ALIVE.contains(&name) => keep_alive(self.dialect, name),
+            _ => Sight::of(Kind::Opaque),
+        }
     }
 }
 
@@ -67,7 +98,7 @@ fn failed() -> Sight {
     Sight { end: Some(Ending::Failed), ..Sight::of(Kind::Error) }
 }
 
-fn object<'a>(dialect: Dialect, name: &'a [u8], data: &'a [u8]) -> Walked<Sight> {
+fn object<'a>(dialect: Dialect, name: &'a [u8], data: &'a [u8]) -> Walked<(Sight, Places<'a>)> {
     let mut walk = Walk::new(data);
     let mut seen = Seen { word: name, ..Seen::default() };
     match dialect {
@@ -77,7 +108,8 @@ fn object<'a>(dialect: Dialect, name: &'a [u8], data: &'a [u8]) -> Walked<Sight>
         Dialect::Gemini => gemini::look(&mut walk, &mut seen)?,
     }
     walk.end()?;
-    Ok(seen.settle(dialect))
+    let places = mem::take(&mut seen.places);
+    Ok((seen.settle(dialect), places))
 }
 
 /// What was seen of a frame so far.
@@ -90,6 +122,8 @@ struct Seen<'a> {
     known: bool,
     /// It holds an error.
     failed: bool,
+    /// Where the next one may differ.
+    places: Places<'a>,
 }
 
 impl<'a> Seen<'a> {
@@ -101,16 +135,20 @@ impl<'a> Seen<'a> {
     }
 
     /// Text of the model; an empty one says nothing.
-    fn say(&mut self, text: Option<&[u8]>) {
+    fn say(&mut self, text: Option<&'a [u8]>) {
         if let Some(text @ [_, ..]) = text {
+            self.places.words(text);
             self.see(Kind::Output);
             self.sight.text += walk::length(text);
         }
     }
 
     /// Readable thoughts; empty ones are a sign of life (flow 6.3.12).
-    fn think(&mut self, text: Option<&[u8]>) {
+    fn think(&mut self, text: Option<&'a [u8]>) {
         if let Some(text) = text {
+            if !text.is_empty() {
+                self.places.words(text);
+            }
             self.see(Kind::Reasoning { readable: !text.is_empty() });
         }
     }
@@ -122,6 +160,7 @@ impl<'a> Seen<'a> {
             b"type" => self.word = walk.text()?.unwrap_or(self.word),
             b"error" => self.failed |= walk.is_something()?,
             b"usage" | b"usageMetadata" => self.count(walk)?,
+            b"sequence_number" | b"obfuscation" => self.places.ignored(key, walk.skip()?),
             _ => return Ok(false),
         }
         Ok(true)

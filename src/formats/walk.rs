@@ -170,6 +170,46 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Behind an opening quote: steps over the string; how many bytes it has when it is read.
+    #[inline]
+    pub(super) fn measure(&mut self) -> Walked<usize> {
+        let mut length = 0;
+        loop {
+            let rest = self.json.get(self.at..).ok_or(Broken)?;
+            let found = quote_or_escape(rest).ok_or(Broken)?;
+            if rest[found] == b'"' {
+                self.at += found + 1;
+                return Ok(length + found);
+            }
+            let (written, read) = escape(&rest[found..]);
+            // What looks like a unit may hold the quote that closes the string.
+            if rest[found..].iter().take(written).skip(2).any(|byte| matches!(byte, b'"' | b'\\')) {
+                let start = self.at;
+                self.at += found + 1;
+                return self.escaped(start).map(|raw| length + self::length(raw));
+            }
+            length += found + read;
+            self.at += found + written;
+        }
+    }
+
+    /// Exactly these bytes.
+    #[inline]
+    pub(super) fn literal(&mut self, bytes: &[u8]) -> Walked<()> {
+        let found = self.json.get(self.at..).is_some_and(|rest| rest.starts_with(bytes));
+        self.at += bytes.len();
+        if found { Ok(()) } else { Err(Broken) }
+    }
+
+    /// A whole number.
+    #[inline]
+    pub(super) fn digits(&mut self) -> Walked<()> {
+        let rest = self.json.get(self.at..).ok_or(Broken)?;
+        let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+        self.at += length;
+        if length > 0 { Ok(()) } else { Err(Broken) }
+    }
+
     /// Behind an opening bracket.
     fn nested(&mut self) -> Walked<()> {
         let mut depth = 1_usize;
@@ -219,14 +259,20 @@ fn zeros(eight: u64) -> u64 {
 pub(super) fn length(raw: &[u8]) -> usize {
     let (mut rest, mut length) = (raw, 0);
     while let Some(at) = memchr(b'\\', rest) {
-        let (written, read) = match rest[at..] {
-            [_, b'u', a, b, c, d, ..] => (6, of_unit([a, b, c, d])),
-            _ => (2, 1),
-        };
+        let (written, read) = escape(&rest[at..]);
         length += at + read;
         rest = rest.get(at + written..).unwrap_or_default();
     }
     length + rest.len()
+}
+
+/// How many bytes an escape has as it is written, and when it is read.
+#[inline]
+fn escape(text: &[u8]) -> (usize, usize) {
+    match *text {
+        [_, b'u', a, b, c, d, ..] => (6, of_unit([a, b, c, d])),
+        _ => (2, 1),
+    }
 }
 
 /// The bytes of a UTF-16 unit in hex; each half of a pair has two.

@@ -22,7 +22,7 @@ use tokio::time::{Instant, Sleep};
 use super::close::{Close, Read};
 use super::commit::Committed;
 use crate::formats::body::is_complete_json;
-use crate::formats::sight;
+use crate::formats::sight::{self, Looker};
 use crate::formats::sse::Scanner;
 use crate::upstream::AnswerBody;
 
@@ -49,7 +49,7 @@ pub(super) struct Source {
     /// `None`: the upstream's connection is closed or in other hands.
     body: Option<AnswerBody>,
     scanner: Scanner,
-    dialect: Dialect,
+    looker: Looker,
     progress: Progress,
     watch: Watch,
     pace: Pace,
@@ -88,7 +88,7 @@ impl Source {
         Self {
             body: Some(body),
             scanner: Scanner::new(bounds.max_event),
-            dialect,
+            looker: Looker::new(dialect),
             progress: Progress::new(matches!(dialect, Dialect::Anthropic | Dialect::Responses)),
             watch: Watch::new(bounds.limits, asked_at, sent_at, now),
             pace: Pace::new(bounds.pace),
@@ -230,7 +230,7 @@ impl Source {
                 self.close = Some(Close::TooLong);
                 break;
             };
-            let seen = sight::look(self.dialect, &frame);
+            let seen = self.looker.look(&frame);
             self.watch.saw(&seen, now);
             self.pace.saw(&seen, now);
             self.tally.saw(&seen);
@@ -267,7 +267,7 @@ impl Source {
         if let Some(frame) = self.scanner.rest() {
             let data = frame.content();
             if *data == *b"[DONE]" || is_complete_json(&data) {
-                let seen = sight::look(self.dialect, &frame);
+                let seen = self.looker.look(&frame);
                 let fate = self.progress.saw(&seen);
                 let span = frame.span.clone();
                 let data = Bytes::copy_from_slice(&data);

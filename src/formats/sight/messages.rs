@@ -58,7 +58,7 @@ fn part<'a>(walk: &mut Walk<'a>) -> Walked<Part<'a>> {
     Ok(part)
 }
 
-fn grow(delta: &Part<'_>, seen: &mut Seen<'_>) {
+fn grow<'a>(delta: &Part<'a>, seen: &mut Seen<'a>) {
     seen.known = true;
     match delta.kind {
         b"" | b"text_delta" => seen.say(delta.text),
@@ -70,7 +70,7 @@ fn grow(delta: &Part<'_>, seen: &mut Seen<'_>) {
     }
 }
 
-fn start(block: &Part<'_>, seen: &mut Seen<'_>) {
+fn start<'a>(block: &Part<'a>, seen: &mut Seen<'a>) {
     seen.known = true;
     match block.kind {
         b"" | b"text" => seen.say(block.text),

@@ -4,6 +4,7 @@ mod chat;
 mod failures;
 mod gemini;
 mod messages;
+mod pattern;
 mod responses;
 mod walks;
 
@@ -12,7 +13,7 @@ use policy::catalogue::Dialect;
 use policy::stream::Sight;
 use serde_json::Value;
 
-use super::look;
+use super::Looker;
 use crate::formats::sse::Scanner;
 
 /// What one frame says.
@@ -20,7 +21,7 @@ fn sight(dialect: Dialect, frame: &str) -> Sight {
     let mut scanner = Scanner::new(1 << 20);
     scanner.feed(Bytes::copy_from_slice(format!("{frame}\n\n").as_bytes()));
     assert!(scanner.next_block());
-    look(dialect, &scanner.next_frame().expect("a frame").expect("a short one"))
+    Looker::new(dialect).look(&scanner.next_frame().expect("a frame").expect("a short one"))
 }
 
 /// The same in a few words: kind, bytes of text, and what else is there.

@@ -40,4 +40,5 @@ pub mod token;
 pub mod usage;
 pub mod validation;
 pub mod verdict;
+pub mod wall;
 pub mod window;

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use crate::time::{DAY, HOUR, MINUTE, Millis, SECOND};
 
 /// An HTTP, mail or ISO date as epoch ms; without a zone it is UTC.
-pub(super) fn date(text: &str) -> Option<Millis> {
+pub(crate) fn date(text: &str) -> Option<Millis> {
     let http = || httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok();
     if let Some(since) = http() {
         return Some(since.as_secs().saturating_mul(SECOND));

@@ -21,6 +21,7 @@ mod playback;
 mod request;
 mod script;
 mod server;
+mod wall;
 mod wire;
 
 pub use behaviour::behaviours;

@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(test)]
 mod tests;
+mod wall;
+
+pub use wall::{Lane, Reason, Wall};
 
 /// More content chunks than this in one answer is a typing error, not a script.
 const MAX_CHUNKS: u64 = 1_000_000;
@@ -66,6 +69,8 @@ pub enum Behaviour {
     Empty,
     /// A 200 that turns out to be an error.
     ErrorIn200,
+    /// As an account at its usage wall.
+    Wall(Wall),
     /// A status other than success.
     Refuse(Refusal),
     /// No HTTP answer at all.
@@ -145,11 +150,15 @@ pub fn behaviours() -> &'static [(&'static str, &'static str)] {
         ("garbage", "bytes that are not HTTP, then the end"),
         ("redirect-N", "status N with a location on another host"),
         ("early-N", "status N before the body is read (by header or path), then closes"),
+        (
+            "wall-S[-X]",
+            "429 as of a Claude account at its usage wall whose window resets in S seconds; with `anthropic-usage-limit: slow` an answer, or what X says",
+        ),
     ]
 }
 
 /// One name that works for each pattern of `behaviours`, in the same order.
-pub(super) const EXAMPLES: [&str; 17] = [
+pub(super) const EXAMPLES: [&str; 18] = [
     "steady",
     "slow-300ms",
     "status-503",
@@ -167,6 +176,7 @@ pub(super) const EXAMPLES: [&str; 17] = [
     "garbage",
     "redirect-307",
     "early-413",
+    "wall-3600-busy-1",
 ];
 
 // === impl Behaviour ===
@@ -203,6 +213,7 @@ impl Behaviour {
                 let (count, every) = parameter.split_once('x')?;
                 Self::Chunks { count: chunks(count, 1)?, every_ms: number(every)? }
             }
+            "wall-" => Self::Wall(Wall::parse(parameter)?),
             "status-" => Self::Refuse(plain_refusal(parameter)?),
             "redirect-" => {
                 Self::Refuse(Refusal { status: status(parameter, 300, 399)?, manner: Manner::Redirect })
@@ -263,6 +274,7 @@ impl fmt::Display for Behaviour {
             Self::Broken { after, how: Breakage::Cut } => write!(out, "cut-after-{after}"),
             Self::Empty => out.write_str("empty"),
             Self::ErrorIn200 => out.write_str("error-in-200"),
+            Self::Wall(wall) => wall.fmt(out),
             Self::Refuse(refusal) => refusal.fmt(out),
             Self::Headless(Headless::Hang) => out.write_str("hang"),
             Self::Headless(Headless::Reset) => out.write_str("reset"),

@@ -10,13 +10,13 @@ use std::time::Duration;
 use actix_web::body::{BodySize, BoxBody};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
 };
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
 use bytes::Bytes;
 
 use super::answer::Answer;
-use super::behaviour::{Behaviour, Headless, Manner, Refusal};
+use super::behaviour::{Behaviour, Headless, Manner, Refusal, Wall};
 use super::credential;
 use super::dialect::{self, Dialect};
 use super::journal::Ticket;
@@ -24,6 +24,7 @@ use super::playback::{Playback, Step, Steps};
 use super::request::Asked;
 use super::script;
 use super::server::{MAX_BODY, Shared};
+use super::wall::Verdict;
 use super::wire::Wire;
 
 const OVERRIDE_HEADER: &str = "x-demo-behaviour";
@@ -122,6 +123,7 @@ impl Exchange {
     async fn behave(self, behaviour: Behaviour, asked: Asked) -> HttpResponse {
         match behaviour {
             Behaviour::Refuse(refusal) => return self.refuse(refusal),
+            Behaviour::Wall(wall) => return self.at_wall(wall, asked),
             Behaviour::Headless(headless) => return self.headless(headless).await,
             Behaviour::Flaky { percent } if self.shared.flaky.next_fails(percent) => {
                 return self.refuse(Refusal::plain(503));
@@ -145,6 +147,20 @@ impl Exchange {
             _ => {}
         }
         self.answer(behaviour, asked)
+    }
+
+    fn at_wall(self, wall: Wall, asked: Asked) -> HttpResponse {
+        let Verdict { status, headers } = self.shared.walls.judge(wall, self.request.headers());
+        let mut response = match status {
+            200 => self.answer(Behaviour::Steady, asked),
+            status => self.refuse(Refusal::plain(status)),
+        };
+        for (name, value) in headers {
+            let name = HeaderName::try_from(name).expect("names are plain");
+            let value = HeaderValue::try_from(value).expect("values are plain");
+            response.headers_mut().insert(name, value);
+        }
+        response
     }
 
     fn answer(self, behaviour: Behaviour, asked: Asked) -> HttpResponse {

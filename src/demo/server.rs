@@ -20,6 +20,7 @@ use super::dialect::{self, Dialect};
 use super::exchange;
 use super::journal::Journal;
 use super::oauth::{self, Office};
+use super::wall::{self, Walls};
 use super::wire::Wire;
 
 /// Longest request body that is read.
@@ -64,6 +65,7 @@ pub(super) struct Shared {
     pub(super) flaky: FlakyCounters,
     pub(super) places: Places,
     pub(super) office: Office,
+    pub(super) walls: Walls,
     pub(super) started: Instant,
 }
 
@@ -74,6 +76,7 @@ pub async fn bind(settings: DemoSettings) -> io::Result<Demo> {
         flaky: FlakyCounters::default(),
         places: Places::default(),
         office: Office::default(),
+        walls: Walls::default(),
         started: Instant::now(),
     }));
     let mut server = HttpServer::new(move || {
@@ -107,6 +110,8 @@ fn routes(config: &mut web::ServiceConfig) {
         .route("/demo/oauth/token", web::post().to(oauth::token))
         .route("/demo/oauth/log", web::get().to(oauth::show_log))
         .route("/demo/oauth/log", web::delete().to(oauth::clear_log))
+        .route("/api/oauth/usage", web::get().to(wall::usage))
+        .route("/api/organizations/{id}/reset_rate_limits", web::post().to(wall::reset))
         .route("/demo/health", web::get().to(health))
         .default_service(web::to(exchange::unknown));
 }

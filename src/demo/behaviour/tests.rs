@@ -1,11 +1,16 @@
 //! Tables over names: every name of the contract, and every way to mistype one.
 
 use super::{
-    Behaviour, Breakage, EXAMPLES, FlakyCounters, Headless, Manner, Refusal, behaviours, flaky_fails,
+    Behaviour, Breakage, EXAMPLES, FlakyCounters, Headless, Lane, Manner, Reason, Refusal, Wall, behaviours,
+    flaky_fails,
 };
 
 fn plain(status: u16, retry_after: Option<u64>) -> Behaviour {
     Behaviour::Refuse(Refusal { status, manner: Manner::Plain { retry_after } })
+}
+
+fn wall(lane: Lane) -> Behaviour {
+    Behaviour::Wall(Wall { resets_in: 60, lane })
 }
 
 fn broken(after: usize, how: Breakage) -> Behaviour {
@@ -41,10 +46,24 @@ fn every_name_of_the_contract_is_understood() {
         ("garbage", Behaviour::Headless(Headless::Garbage)),
         ("redirect-307", Behaviour::Refuse(Refusal { status: 307, manner: Manner::Redirect })),
         ("early-413", Behaviour::Refuse(Refusal { status: 413, manner: Manner::Early })),
+        ("wall-60", wall(Lane::Serves)),
+        ("wall-60-control", wall(Lane::Control)),
+        ("wall-60-not-needed", wall(Lane::NotNeeded)),
+        ("wall-60-busy-2", wall(Lane::Busy { count: 2 })),
+        ("wall-60-overloaded-1", wall(Lane::Overloaded { count: 1 })),
+        ("wall-60-weekly-limit", wall(Lane::Refuses(Reason::WeeklyLimit))),
+        ("wall-60-off", wall(Lane::Refuses(Reason::Off))),
     ];
     for (name, behaviour) in table {
         assert_eq!(Behaviour::parse(name), behaviour, "{name}");
         assert_eq!(behaviour.to_string(), name, "the name reads back");
+    }
+}
+
+#[test]
+fn a_wall_that_makes_no_sense_is_steady() {
+    for name in ["wall-", "wall-x", "wall-60-", "wall-60-busy", "wall-60-busy-x", "wall-60-tall"] {
+        assert_eq!(Behaviour::parse(name), Behaviour::Steady, "{name}");
     }
 }
 

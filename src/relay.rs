@@ -25,6 +25,7 @@ mod share;
 mod source;
 mod stream;
 mod tried;
+mod wall;
 
 use std::cell::RefCell;
 use std::sync::Arc;

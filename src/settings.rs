@@ -42,7 +42,7 @@ pub use data::{ErrorDefault, ErrorRule, RuleScope};
 pub use effective::{Effective, tree};
 pub use entities::{
     AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, Model, OauthClient, OauthTokens,
-    Provider, Scope, Source,
+    Provider, Scope, Source, WallOptions,
 };
 pub use finding::Finding;
 pub use flow::{Concurrency, ExecutionLimit, RateLimitOverrides, RequestQueue};

@@ -13,6 +13,7 @@ mod proxies;
 mod proxy;
 mod race;
 mod trip;
+mod wall;
 mod wire;
 
 pub use awc::http::Uri;
@@ -22,3 +23,4 @@ pub use call::{Answer, Call, Dialled, Dialler};
 pub use connector::{ClientSettings, extra_roots};
 pub use endpoint::{Endpoint, Endpoints, Route, StreamTimeouts, join_url};
 pub use proxies::Proxies;
+pub use wall::{Wall, Walled};

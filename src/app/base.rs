@@ -34,7 +34,7 @@ use crate::relay::{Closing, Gates, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault, Waiting};
 use crate::telemetry::{Book, Decisions, Metrics};
-use crate::upstream::{ClientSettings, Dialler, Proxies};
+use crate::upstream::{ClientSettings, Dialler, Endpoints, Proxies};
 
 /// What every worker of both servers shares.
 #[derive(Clone)]
@@ -114,7 +114,12 @@ impl Base {
         let sessions = origins.tokens.apply(settings, &self.proxies);
         let tower = Arc::new(Tower {
             owners: self.owners.clone(),
-            endpoints: ArcSwap::from_pointee(endpoints(settings, &sessions, &self.proxies)),
+            endpoints: ArcSwap::from_pointee(endpoints(
+                settings,
+                &sessions,
+                &self.proxies,
+                &Endpoints::default(),
+            )),
             judging: ArcSwap::from_pointee(judging(settings)),
             streaming: ArcSwap::from_pointee(settings.streaming()),
             gates: Gates::default(),

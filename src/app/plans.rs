@@ -5,6 +5,7 @@ mod judging;
 mod owners;
 mod pools;
 mod timeouts;
+mod walls;
 
 use std::sync::Arc;
 
@@ -131,7 +132,14 @@ fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
 
 /// How each connection is dialled. An address that cannot be one leaves its connections out, and
 /// so does a token that is to be renewed and has no session, or a proxy that cannot be had.
-pub fn endpoints(settings: &Settings, sessions: &Sessions, proxies: &Proxies) -> Endpoints {
+///
+/// `before`: the endpoints until now, which know what their accounts have met.
+pub fn endpoints(
+    settings: &Settings,
+    sessions: &Sessions,
+    proxies: &Proxies,
+    before: &Endpoints,
+) -> Endpoints {
     let mut endpoints = Endpoints::default();
     for provider in &settings.providers {
         let Some(addresses) = addresses(&provider.base_url) else {
@@ -149,6 +157,7 @@ pub fn endpoints(settings: &Settings, sessions: &Sessions, proxies: &Proxies) ->
             if endpoint.proxy.is_none() {
                 endpoint.proxy = proxies.towards(endpoint.address(Route::Chat));
             }
+            endpoint.walled = walls::of(provider, connection, before.get(&connection.id));
             match session {
                 Some(session) => endpoint.session = Some(session),
                 None => endpoint.headers.extend(credential(provider, connection)),
@@ -184,6 +193,7 @@ fn endpoint(
         headers: headers.into_iter().flatten().collect(),
         credential: connection.credential.clone(),
         session: None,
+        walled: None,
         proxy: connection.proxy.clone(),
         connect_timeout: limits.connect,
         first_byte_timeout: limits.account.first_byte,

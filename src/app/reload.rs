@@ -64,7 +64,12 @@ impl Reloader {
         // Owners first: a request that is planned with a new entity must find it.
         self.owners.router.mailbox.post(Apply(Arc::new(blueprint(settings, &self.salt))));
         let sessions = self.tokens.apply(settings, &self.proxies);
-        self.tower.endpoints.store(Arc::new(endpoints(settings, &sessions, &self.proxies)));
+        self.tower.endpoints.store(Arc::new(endpoints(
+            settings,
+            &sessions,
+            &self.proxies,
+            &self.tower.endpoints.load(),
+        )));
         self.tower.judging.store(Arc::new(judging(settings)));
         self.tower.streaming.store(Arc::new(settings.streaming()));
         self.client.store(Arc::new(client));

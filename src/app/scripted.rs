@@ -3,7 +3,8 @@
 use policy::ids::Class;
 
 use crate::settings::{
-    Builtin, Combo, ComboConfig, ComboTarget, Connection, Format, Provider, Settings, Source, demo_credential,
+    Builtin, Combo, ComboConfig, ComboTarget, Connection, Format, Provider, Settings, Source, WallOptions,
+    demo_credential,
 };
 
 const PROVIDERS: [(&str, Format, &[&str]); 6] = [
@@ -105,6 +106,7 @@ fn connection(id: &str, provider: &str, priority: u32) -> Connection {
         watchdog: Default::default(),
         rate_limit_delay_ms: None,
         disable_cooling: false,
+        wall: WallOptions::default(),
         rotation: Default::default(),
         passthrough_models: None,
         kept: Default::default(),

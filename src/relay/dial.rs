@@ -15,7 +15,7 @@ use policy::verdict::{End, Transport};
 use super::cascade::Run;
 use super::commit::{Committed, Unfit, next, whole};
 use super::fault::Fault;
-use super::send::{Hit, Shot, send};
+use super::send::Hit;
 use super::source::{Bounds, Source};
 use crate::formats::body::splice;
 use crate::formats::{redact, sight, sse};
@@ -35,13 +35,13 @@ pub(super) struct Head {
 
 /// One attempt, as it is sent; the same again when it is opened again (flow 6.5).
 pub(super) struct Opening<'a> {
-    endpoint: Arc<Endpoint>,
+    pub(super) endpoint: Arc<Endpoint>,
     target: &'a Planned,
-    timeouts: StreamTimeouts,
+    pub(super) timeouts: StreamTimeouts,
     /// To the head.
-    limit: Duration,
+    pub(super) limit: Duration,
     /// It holds for the first content, too.
-    holds_on: bool,
+    pub(super) holds_on: bool,
     /// When the attempt was dispatched, epoch ms.
     sent_at: Millis,
 }
@@ -158,8 +158,7 @@ impl Run<'_> {
         let (clock, asked) = (self.worker.tower.owners.clock, Instant::now());
         let body = splice(&self.inquiry.body, &self.inquiry.span, target.model.as_str());
         let route = self.inquiry.route;
-        let shot = Shot { endpoint, route, headers: &self.inquiry.headers, body: &body };
-        let hit = send(self.worker, &shot, tokio::time::Instant::now() + *limit).await;
+        let hit = self.shoot(opening, &body).await;
         if let Some(identity) = self.worker.dialler.egress(endpoint) {
             permit.came_from(identity);
         }
@@ -251,7 +250,7 @@ impl Run<'_> {
     }
 
     /// What is left of the time that a streamed request may take.
-    fn total_left(&self, timeouts: &StreamTimeouts) -> Duration {
+    pub(super) fn total_left(&self, timeouts: &StreamTimeouts) -> Duration {
         if timeouts.total.is_zero() || !self.inquiry.stream {
             return Duration::MAX;
         }

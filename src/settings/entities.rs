@@ -121,6 +121,17 @@ impl AuthHeader {
     ];
 }
 
+/// What a Claude account has opted into (rules 5).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WallOptions {
+    /// It may accept the slower lane.
+    pub low_priority_mode: bool,
+    /// It may spend a reset of its session limit.
+    pub auto_limit_reset: bool,
+    /// Its organisation; `None`: as its answers name it.
+    pub organization: Option<String>,
+}
+
 /// `[[connections]]`: one credential at one provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
@@ -160,6 +171,8 @@ pub struct Connection {
     pub rate_limit_delay_ms: Option<u64>,
     /// Whether failures never make it rest.
     pub disable_cooling: bool,
+    /// What it may do at the usage wall of a Claude account.
+    pub wall: WallOptions,
     /// When a failure of it moves a request on, where that differs from the others (core 3.5).
     pub rotation: PerKind<SwitchOverride>,
     /// Whether a quota belongs to one model and not to this account; `None`: as the provider says.

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use actix_http::error::ParseError;
 use arc_swap::ArcSwap;
-use awc::ClientRequest;
 use awc::error::SendRequestError;
 use awc::http::header::{
     ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
 };
 use awc::http::uri::Scheme;
-use awc::http::{Uri, Version};
+use awc::http::{Method, Uri, Version};
+use awc::{ClientRequest, SendClientRequest};
 use bytes::Bytes;
 use policy::verdict::Transport;
 use serde::Serialize;
@@ -46,6 +46,15 @@ pub struct Call<'a> {
     pub credential: Option<&'a (HeaderName, HeaderValue)>,
     /// The body in parts.
     pub body: &'a [Bytes],
+}
+
+/// A small request that is no client's, whole, and sent once.
+pub(super) struct Errand<'a> {
+    pub(super) method: Method,
+    pub(super) address: &'a Uri,
+    pub(super) proxy: Option<&'a Arc<Proxy>>,
+    pub(super) headers: &'a [(HeaderName, HeaderValue)],
+    pub(super) body: Bytes,
 }
 
 /// How there was no answer.
@@ -150,16 +159,24 @@ impl Dialler {
         proxy: Option<&Arc<Proxy>>,
         form: &impl Serialize,
     ) -> Result<Answer, Dialled> {
+        let request = self.alone(Method::POST, address, proxy);
+        received(request.insert_header((ACCEPT, "application/json")).send_form(form)).await
+    }
+
+    /// The same for anything else.
+    pub(super) async fn run(&self, errand: &Errand<'_>) -> Result<Answer, Dialled> {
+        let mut request = self.alone(errand.method.clone(), errand.address, errand.proxy);
+        for (name, value) in errand.headers {
+            request.headers_mut().insert(name.clone(), value.clone());
+        }
+        received(request.send_body(errand.body.clone())).await
+    }
+
+    /// A request on a connection of its own.
+    fn alone(&self, method: Method, address: &Uri, proxy: Option<&Arc<Proxy>>) -> ClientRequest {
         let connect_timeout = self.settings.load().connect_timeout;
         let pair = self.pair(&Kind { connect_timeout, secure: is_secure(address), proxy: proxy.cloned() });
-        let request = pair.fresh.post(below_tls(address)).no_decompress().force_close();
-        let request = request.insert_header((ACCEPT, "application/json")).send_form(form);
-        let (sent, trip) = tracked(request).await;
-        let (answer, _) = match sent {
-            Ok(response) => Answer::new(response),
-            Err(error) => return Err(classify(&error, &trip, &Progress::default()).told()),
-        };
-        answer.map_err(Dialled::Failed)
+        pair.fresh.request(method, below_tls(address)).no_decompress().force_close()
     }
 
     /// Closes what the pool holds. The client gives a connection back as soon as it has read a head
@@ -213,6 +230,16 @@ impl Missed {
         let (Self::Lost(dialled) | Self::Otherwise(dialled)) = self;
         dialled
     }
+}
+
+/// The head of an answer to a request that is sent once.
+async fn received(sending: SendClientRequest) -> Result<Answer, Dialled> {
+    let (sent, trip) = tracked(sending).await;
+    let (answer, _) = match sent {
+        Ok(response) => Answer::new(response),
+        Err(error) => return Err(classify(&error, &trip, &Progress::default()).told()),
+    };
+    answer.map_err(Dialled::Failed)
 }
 
 async fn attempt(request: ClientRequest, call: &Call<'_>) -> (Result<Received, Missed>, Trip) {

@@ -12,6 +12,7 @@ use policy::ids::ModelId;
 use policy::stream::PaceSettings;
 
 use super::oauth::Session;
+use super::wall::Walled;
 use crate::settings::{Proxy, Secret};
 
 /// An inference route of a provider.
@@ -95,6 +96,8 @@ pub struct Endpoint {
     pub credential: Option<Secret>,
     /// Gives the credential of an OAuth connection, which changes while it is in use.
     pub session: Option<Arc<Session>>,
+    /// What a Claude account may do at its usage wall; `None`: nothing (rules 5).
+    pub walled: Option<Walled>,
     /// The outbound proxy it goes through; `None`: straight there.
     pub proxy: Option<Arc<Proxy>>,
     /// Limit of a new connection.

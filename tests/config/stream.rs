@@ -223,7 +223,7 @@ credential = "sk-2"
 #[test]
 fn a_connection_beats_its_model_which_beats_the_provider_which_beats_the_section() {
     let settings = settings(LEVELS);
-    let endpoints = endpoints(&settings, &Default::default(), &Default::default());
+    let endpoints = endpoints(&settings, &Default::default(), &Default::default(), &Default::default());
     let limits = |connection: &str, model: &str| *endpoints[connection].limits(&model.into());
     let of = |[first_byte, first_content, content_stall, idle, total, attempt]: [u64; 6]| StreamTimeouts {
         first_byte: seconds(first_byte),
@@ -342,7 +342,8 @@ fn a_watchdog_of_a_connection_is_listed_below_that_of_all() {
 #[test]
 fn decision_16a_the_execution_limit_gives_way_to_the_slowest_model() {
     let text = LEVELS.replace("first_byte = \"2s\"", "first_byte = \"2h\"");
-    let endpoints = endpoints(&settings(&text), &Default::default(), &Default::default());
+    let endpoints =
+        endpoints(&settings(&text), &Default::default(), &Default::default(), &Default::default());
     assert_eq!(endpoints["none"].execution, Some(seconds(7_200)));
     assert_eq!(endpoints["own"].execution, Some(seconds(600)), "its own word counts for every model");
 }

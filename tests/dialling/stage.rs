@@ -24,6 +24,7 @@ pub fn endpoint(base: &str, connect_timeout: Duration) -> Endpoint {
         headers: Vec::new(),
         credential: None,
         session: None,
+        walled: None,
         proxy: None,
         connect_timeout,
         first_byte_timeout: Duration::from_secs(5),

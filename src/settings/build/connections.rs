@@ -9,7 +9,7 @@ use policy::rotation::{PerKind, SwitchOverride};
 use super::credentials::{INACTIVE, look_up};
 use super::{Context, credentials, streams};
 use crate::settings::connection_fields::kept;
-use crate::settings::entities::{Connection, Source};
+use crate::settings::entities::{Connection, Source, WallOptions};
 use crate::settings::finding::{Place, quoted};
 use crate::settings::flow::RateLimitOverrides;
 use crate::settings::proxy::{ACCEPTED_PROXY, Proxy};
@@ -79,6 +79,7 @@ fn connection(
         watchdog: streams::watchdog(sheet, "connections[]"),
         rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
         disable_cooling: sheet.flag("connections[].provider_specific.disable_cooling"),
+        wall: wall(sheet),
         rotation: rotation(sheet),
         passthrough_models,
         kept: kept(sheet),
@@ -118,6 +119,14 @@ fn rate_limit(sheet: &Sheet) -> RateLimitOverrides {
         max_wait_ms: millis("max_wait_ms"),
         execution_max_wait_ms: millis("execution_max_wait_ms"),
         model_concurrency: models.collect(),
+    }
+}
+
+fn wall(sheet: &Sheet) -> WallOptions {
+    WallOptions {
+        low_priority_mode: sheet.flag("connections[].provider_specific.low_priority_mode"),
+        auto_limit_reset: sheet.flag("connections[].provider_specific.auto_limit_reset"),
+        organization: sheet.text("connections[].provider_specific.organization_uuid"),
     }
 }
 

@@ -23,6 +23,7 @@ pub mod emergency;
 pub mod gate;
 pub mod hint;
 pub mod ids;
+pub mod keys;
 pub mod latency;
 pub mod limiter;
 pub mod lockout;

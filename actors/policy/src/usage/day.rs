@@ -29,6 +29,22 @@ impl Day {
         Self(self.0.saturating_add(1))
     }
 
+    /// Days since Monday.
+    pub fn of_week(self) -> u32 {
+        // The epoch was a Thursday.
+        (self.0 + 3) % 7
+    }
+
+    /// Days since the first of its month.
+    pub fn of_month(self) -> u32 {
+        self.civil().2 - 1
+    }
+
+    /// Its midnight.
+    pub fn begins(self) -> Millis {
+        Millis::from(self.0) * DAY
+    }
+
     /// Year, month and day of the month; years begin in March, so that a leap day comes last.
     fn civil(self) -> (u32, u32, u32) {
         let days = self.0 + TO_EPOCH;

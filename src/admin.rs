@@ -12,6 +12,7 @@ mod explain;
 mod gates;
 mod health;
 mod input;
+mod keys;
 mod metrics;
 mod model_cooldowns;
 mod orders;
@@ -136,7 +137,22 @@ pub fn routes(
         .service(only("POST", "/api/route/explain", web::post().to(explain::explain)))
         .service(only("GET", "/api/usage/history", web::get().to(usage::history)))
         .service(only("GET", "/metrics", web::get().to(metrics::show)));
+    key_routes(config);
     account_routes(config);
+}
+
+/// What clients show.
+fn key_routes(config: &mut web::ServiceConfig) {
+    config
+        .service(
+            only("GET, POST", "/api/keys", web::get().to(keys::list)).route(web::post().to(keys::create)),
+        )
+        .service(
+            only("GET, PUT, PATCH, DELETE", "/api/keys/{id}", web::get().to(keys::one))
+                .route(web::put().to(keys::replace))
+                .route(web::patch().to(keys::patch))
+                .route(web::delete().to(keys::delete)),
+        );
 }
 
 /// Connections, and what limits and shares them.

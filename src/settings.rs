@@ -5,6 +5,7 @@
 //! every mistake at once, each with its line; nothing is ignored silently.
 //! Secrets are looked up here and hide themselves afterwards.
 
+mod bodies;
 mod build;
 mod connection_fields;
 mod data;
@@ -27,6 +28,7 @@ mod services;
 mod sheet;
 mod stored;
 mod stored_connection;
+mod stored_key;
 mod stream;
 mod table;
 mod value;
@@ -41,8 +43,7 @@ pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, idle_field
 pub use data::{ErrorDefault, ErrorRule, RuleScope};
 pub use effective::{Effective, tree};
 pub use entities::{
-    AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, Model, OauthClient, OauthTokens,
-    Provider, Scope, Source, WallOptions,
+    AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, KeyRules, KeySecret, Model, OauthClient, OauthTokens, Provider, Scope, Source, WallOptions,
 };
 pub use finding::Finding;
 pub use flow::{Concurrency, ExecutionLimit, RateLimitOverrides, RequestQueue};
@@ -64,6 +65,7 @@ pub use stored_connection::{
     Kept, OwnSecrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
 pub use stream::{OwnWatchdog, StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
+pub use stored_key::{KeyHash, StoredKey, StoredKeys, check_key, show_key};
 pub use table::{REQUIRED, Row, table};
 
 use policy::ids::ConnectionId;
@@ -237,10 +239,12 @@ fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<L
     let nothing = Builtin::default();
     let builtin = if root.flag("demo.enabled") { builtin } else { &nothing };
     stored_connection::lay(&mut root, &stored.connections, builtin, &mut findings);
+    stored_key::lay(&mut root, &stored.keys, &mut findings);
     let folder = text.path.parent().unwrap_or(Path::new(""));
     let (known, collected) = (Known::new(builtin), &mut findings);
     let context = Context { root: &root, env, folder, strategies, builtin, findings: collected, known };
     let mut settings = context.settings();
+    stored_key::open(&mut settings.keys, &stored.keys);
     settings.pools = stored.pools.clone();
     settings.protected = stored.protected.iter().map(|id| id.as_str().into()).collect();
     let effective = effective::list(&root);

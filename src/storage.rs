@@ -10,6 +10,7 @@ mod database;
 mod history;
 mod kept;
 mod kept_connections;
+mod kept_keys;
 mod kept_pools;
 mod tokens;
 mod vault;

@@ -17,7 +17,8 @@ pub(super) fn is_operator(request: &HttpRequest) -> bool {
         return true;
     }
     let settings = request.app_data::<web::Data<ArcSwap<HttpSettings>>>();
-    settings.is_some_and(|settings| settings.load().keys.find(token).is_some_and(|key| key.manage))
+    let now = admin.map_or(0, |admin| admin.owners.clock.now());
+    settings.is_some_and(|settings| settings.load().keys.manages(token, now))
 }
 
 /// Refuses whoever is no operator: 401 and nothing else.

@@ -2,10 +2,10 @@
 //! stored with its secrets sealed, wins over the file's connection of the same id, and
 //! applies at once; requests that run keep what they began with.
 
-mod edit;
+pub(super) mod edit;
 mod proxy;
-mod secrets;
-mod view;
+pub(super) mod secrets;
+pub(super) mod view;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use policy::ids::ConnectionId;

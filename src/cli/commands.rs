@@ -155,10 +155,13 @@ pub(super) fn store_dump(config: &Path) -> ExitCode {
 
 /// One record; hashes and the salt are nobody's to read.
 fn line(tree: Tree, key: &str, value: &[u8]) -> Value {
-    let shown = match tree {
+    let mut shown = match tree {
         Tree::Meta => Value::from("[redacted]"),
         _ => serde_json::from_slice(value)
             .unwrap_or_else(|_| String::from_utf8_lossy(value).into_owned().into()),
     };
+    if let Some(hash) = shown.pointer_mut("/data/hash").filter(|_| tree == Tree::Keys) {
+        *hash = "[redacted]".into();
+    }
     json!({"tree": tree.name(), "key": key, "value": shown})
 }

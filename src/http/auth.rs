@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use policy::ids::ConnectionId;
+use policy::keys::Fallen;
+use policy::time::Millis;
 use sha2::{Digest, Sha256};
 
 use super::state::ListedModel;
-use crate::settings::{Scope, Settings};
+use crate::settings::{Key, KeyRules, KeySecret, Scope, Settings};
 
 /// What a known key may do.
 #[derive(Clone, Debug)]
@@ -21,6 +23,10 @@ pub struct KeyPolicy {
     pub manage: bool,
     /// The connections it may use; `None`: all.
     pub allowed: Option<Arc<[ConnectionId]>>,
+    /// Of these, those that are tried before the others; `None`: none.
+    pub preferred: Option<Arc<[ConnectionId]>>,
+    /// Whether it stands, what it reaches, and how much of it.
+    pub rules: KeyRules,
     /// The only models it sees and may ask for, those of its quota pools; `None`: all (flow 2.6).
     pub models: Option<Arc<[ListedModel]>>,
 }
@@ -42,6 +48,8 @@ pub enum Caller {
     Refused,
     /// A known key that may not send requests.
     Forbidden,
+    /// A known key that is none any more; it is not taken for no key at all.
+    Fallen(Fallen),
 }
 
 /// SHA-256 of a key or token.
@@ -49,28 +57,46 @@ pub fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
+impl KeyPolicy {
+    fn of(key: &Key, shared: &dyn Fn(&str) -> Vec<ListedModel>) -> Self {
+        let some = |ids: &[ConnectionId]| (!ids.is_empty()).then(|| ids.into());
+        Self {
+            name: key.name.as_str().into(),
+            inference: key.scopes.contains(&Scope::Inference),
+            manage: key.scopes.contains(&Scope::Manage),
+            allowed: some(&key.allowed_connections),
+            preferred: some(&key.preferred_connections),
+            rules: key.rules.clone(),
+            models: key.quota_only.then(|| shared(&key.name).into()),
+        }
+    }
+}
+
 impl Keys {
     /// The keys of a configuration. `shared`: the models of a key's quota pools.
     pub fn of(settings: &Settings, shared: &dyn Fn(&str) -> Vec<ListedModel>) -> Self {
-        let by_hash = settings.keys.iter().map(|key| {
-            let allowed =
-                (!key.allowed_connections.is_empty()).then(|| key.allowed_connections.clone().into());
-            let policy = KeyPolicy {
-                name: key.name.as_str().into(),
-                inference: key.scopes.contains(&Scope::Inference),
-                manage: key.scopes.contains(&Scope::Manage),
-                allowed,
-                models: key.quota_only.then(|| shared(&key.name).into()),
+        let by_hash = settings.keys.iter().filter_map(|key| {
+            let hash = match &key.key {
+                KeySecret::Plain(secret) => hash(secret.expose()),
+                KeySecret::Hashed(kept) => kept.hash,
+                KeySecret::Lost => return None,
             };
-            (hash(key.key.expose()), Arc::new(policy))
+            Some((hash, Arc::new(KeyPolicy::of(key, shared))))
         });
         Self { by_hash: by_hash.collect(), required: settings.server.keys_required() }
     }
 
     /// Adds a key that was made at start and is kept as a hash.
     pub fn add(&mut self, hash: [u8; 32], name: &str) {
-        let policy =
-            KeyPolicy { name: name.into(), inference: true, manage: false, allowed: None, models: None };
+        let policy = KeyPolicy {
+            name: name.into(),
+            inference: true,
+            manage: false,
+            allowed: None,
+            preferred: None,
+            rules: KeyRules::default(),
+            models: None,
+        };
         self.by_hash.insert(hash, Arc::new(policy));
     }
 
@@ -84,8 +110,13 @@ impl Keys {
         self.required
     }
 
+    /// The key stands and may manage.
+    pub fn manages(&self, key: &str, now: Millis) -> bool {
+        self.find(key).is_some_and(|policy| policy.manage && policy.rules.standing.at(now).is_ok())
+    }
+
     /// The policy of a key.
-    pub fn find(&self, key: &str) -> Option<&Arc<KeyPolicy>> {
+    fn find(&self, key: &str) -> Option<&Arc<KeyPolicy>> {
         // Nothing is hashed when nothing could be found.
         if self.by_hash.is_empty() { None } else { self.by_hash.get(&hash(key)) }
     }
@@ -96,8 +127,11 @@ impl Keys {
     }
 
     /// Judges a client's request.
-    pub fn caller(&self, headers: &HeaderMap) -> Caller {
+    pub fn caller(&self, headers: &HeaderMap, now: Millis) -> Caller {
         let known = credential(headers).and_then(|key| self.find(key));
+        if let Some(fallen) = known.and_then(|policy| policy.rules.standing.at(now).err()) {
+            return Caller::Fallen(fallen);
+        }
         match known {
             Some(policy) if policy.inference => Caller::Known(policy.clone()),
             Some(_) => Caller::Forbidden,

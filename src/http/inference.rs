@@ -85,11 +85,11 @@ async fn answer(
         return refuse(Problem::new(Code::ServiceUnavailable, "switchtower is starting").after(1_000));
     }
     let running = http.gate.enter();
-    let caller = settings.keys.caller(request.headers());
+    let caller = settings.keys.caller(request.headers(), http.worker.tower.owners.clock.now());
     let policy = match &caller {
         Caller::Known(policy) => Some(policy.clone()),
         Caller::Anonymous => None,
-        Caller::Refused | Caller::Forbidden => return refuse(refusal(&caller)),
+        Caller::Refused | Caller::Forbidden | Caller::Fallen(_) => return refuse(refusal(&caller)),
     };
     let body = match read(payload, request.headers(), settings.max_body).await {
         Ok(body) => body,
@@ -176,6 +176,7 @@ fn of_unread(unread: &Unread, most: usize) -> Problem {
 pub(super) fn refusal(caller: &Caller) -> Problem {
     match caller {
         Caller::Forbidden => Problem::new(Code::PermissionDenied, "this key has no scope `inference`"),
+        Caller::Fallen(fallen) => Problem::new(Code::InvalidApiKey, format!("this key {}", fallen.as_str())),
         _ => {
             let message = "a valid API key is required: `Authorization: Bearer KEY` or `x-api-key: KEY`";
             Problem::new(Code::InvalidApiKey, message)

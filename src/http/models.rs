@@ -22,9 +22,9 @@ fn dialect(request: &HttpRequest) -> Dialect {
     if request.headers().contains_key("anthropic-version") { Dialect::Anthropic } else { Dialect::Openai }
 }
 
-fn refusal(request: &HttpRequest, settings: &HttpSettings) -> Option<HttpResponse> {
-    match settings.keys.caller(request.headers()) {
-        caller @ Caller::Refused => Some(inference::refusal(&caller).respond(dialect(request), 0)),
+fn refusal(request: &HttpRequest, caller: &Caller) -> Option<HttpResponse> {
+    match caller {
+        Caller::Refused | Caller::Fallen(_) => Some(inference::refusal(caller).respond(dialect(request), 0)),
         // Whoever manages may look at the list, too.
         Caller::Known(_) | Caller::Anonymous | Caller::Forbidden => None,
     }
@@ -34,7 +34,7 @@ fn refusal(request: &HttpRequest, settings: &HttpSettings) -> Option<HttpRespons
 fn seen<'a>(caller: &'a Caller, settings: &'a HttpSettings) -> &'a [ListedModel] {
     match caller {
         Caller::Known(policy) => policy.models.as_deref().unwrap_or(&settings.models),
-        Caller::Anonymous | Caller::Refused | Caller::Forbidden => &settings.models,
+        Caller::Anonymous | Caller::Refused | Caller::Forbidden | Caller::Fallen(_) => &settings.models,
     }
 }
 
@@ -42,10 +42,10 @@ fn seen<'a>(caller: &'a Caller, settings: &'a HttpSettings) -> &'a [ListedModel]
 pub async fn list(request: HttpRequest) -> HttpResponse {
     let http = request.app_data::<Http>().expect("every worker is given its state");
     let settings = http.settings.load();
-    if let Some(refusal) = refusal(&request, &settings) {
+    let caller = settings.keys.caller(request.headers(), http.worker.tower.owners.clock.now());
+    if let Some(refusal) = refusal(&request, &caller) {
         return refusal;
     }
-    let caller = settings.keys.caller(request.headers());
     let listed = seen(&caller, &settings);
     let models: Vec<Value> = listed.iter().map(object).collect();
     let ends = (listed.first().map(|model| &model.id), listed.last().map(|model| &model.id));
@@ -58,10 +58,10 @@ pub async fn list(request: HttpRequest) -> HttpResponse {
 pub async fn one(request: HttpRequest, id: web::Path<String>) -> HttpResponse {
     let http = request.app_data::<Http>().expect("every worker is given its state");
     let settings = http.settings.load();
-    if let Some(refusal) = refusal(&request, &settings) {
+    let caller = settings.keys.caller(request.headers(), http.worker.tower.owners.clock.now());
+    if let Some(refusal) = refusal(&request, &caller) {
         return refusal;
     }
-    let caller = settings.keys.caller(request.headers());
     match seen(&caller, &settings).iter().find(|model| model.id == *id) {
         Some(model) => HttpResponse::Ok().json(object(model)),
         None => Problem::new(Code::ModelNotFound, format!("no model or combo is called `{id}`"))

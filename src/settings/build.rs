@@ -7,6 +7,7 @@
 mod combos;
 mod connections;
 mod credentials;
+mod key_rules;
 mod keys;
 mod numbers;
 mod providers;
@@ -123,6 +124,11 @@ impl Context<'_> {
     /// Checks a connection that comes alone.
     pub fn check_connection(&mut self, sheet: &Sheet) {
         connections::check(self, sheet);
+    }
+
+    /// Checks a client key that comes alone.
+    pub fn check_key(&mut self, sheet: &Sheet) {
+        keys::check(self, sheet);
     }
 
     /// All settings, sections first, then what refers to what came before.

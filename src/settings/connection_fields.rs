@@ -31,7 +31,7 @@ impl Detail {
         Self { field: field.to_owned(), message: message.into() }
     }
 
-    fn of(field: &str, Problem { problem, accepted }: Problem) -> Self {
+    pub(super) fn of(field: &str, Problem { problem, accepted }: Problem) -> Self {
         let mut message = problem;
         if !accepted.is_empty() {
             message = format!("{message}, accepted: {accepted}");

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
+use policy::keys::{Limits, Reach, Standing};
 use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
 use policy::validation::Validation;
 
 use super::flow::RateLimitOverrides;
 use super::stream::{OwnWatchdog, Timeouts};
+use super::stored_key::KeyHash;
 use super::{Proxy, Secret};
 
 /// `[[providers]]`: an upstream vendor or endpoint family.
@@ -250,13 +252,49 @@ pub struct Key {
     /// Its name in logs and lists.
     pub name: String,
     /// The key itself.
-    pub key: Secret,
+    pub key: KeySecret,
     /// What it may do.
     pub scopes: Vec<Scope>,
     /// The only connections it may use; empty = all.
     pub allowed_connections: Vec<ConnectionId>,
+    /// Of these, those that are tried before the others.
+    pub preferred_connections: Vec<ConnectionId>,
     /// It may only ask for the models of its quota pools (flow 2.6).
     pub quota_only: bool,
+    /// Whether it stands, what it reaches, and how much of it.
+    pub rules: KeyRules,
+    /// What was given, under the names of the management API, without the key.
+    pub given: serde_json::Map<String, serde_json::Value>,
+    /// Who made it.
+    pub source: Source,
+    /// Who made the one that a stored one stands in the place of.
+    pub replaces: Option<Source>,
+}
+
+/// What opens a client key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySecret {
+    /// The file says it.
+    Plain(Secret),
+    /// It was made here, and only its hash is kept.
+    Hashed(KeyHash),
+    /// Nothing: the file that had it has it no more.
+    Lost,
+}
+
+/// What a key is held to (routing 10.5).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeyRules {
+    /// Whether it may be used at all.
+    pub standing: Standing,
+    /// The models and combos it may ask for.
+    pub reach: Reach,
+    /// The only routes it may call, such as `/v1/messages`; empty = all.
+    pub endpoints: Vec<String>,
+    /// How much it may do.
+    pub limits: Limits,
+    /// Its requests leave no line in the access log.
+    pub no_log: bool,
 }
 
 /// What a client key may do.

@@ -77,6 +77,8 @@ pub enum Shape {
     OptionalPath,
     /// An RFC 3339 instant.
     Instant,
+    /// A number and a unit of time: `1m`, `1h`, `1d`.
+    Window,
 }
 
 /// What a list of texts holds.
@@ -94,6 +96,10 @@ pub enum Items {
     Signals,
     /// Up to 50 texts, possibly none.
     Substrings,
+    /// Patterns with `*`, possibly none.
+    Globs,
+    /// Each one of these, possibly none.
+    Among(&'static [&'static str]),
 }
 
 impl Kind {
@@ -143,6 +149,7 @@ impl Shape {
             Self::Path => "a path",
             Self::OptionalPath => "a path, or \"\"",
             Self::Instant => "an RFC 3339 time such as \"2026-01-31T12:00:00Z\"",
+            Self::Window => "a window from \"1s\" to \"31d\", such as \"1m\", \"1h\" or \"1d\"",
         }
     }
 
@@ -158,6 +165,7 @@ impl Shape {
             Self::OptionalAddress => text.is_empty() || Self::Address.fits(text),
             Self::Path => !text.is_empty() && !text.contains('\0'),
             Self::OptionalPath => !text.contains('\0'),
+            Self::Window => window_ms(text).is_some(),
             Self::Instant => text.parse::<jiff::Timestamp>().is_ok_and(|at| at.as_millisecond() >= 0),
         }
     }
@@ -170,6 +178,8 @@ impl Items {
             Self::Of(texts) => format!("a list of {}", texts.join(" | ")),
             Self::Patterns => "a list of models such as [\"gpt-*\"], not empty".to_owned(),
             Self::Ids => "a list of ids".to_owned(),
+            Self::Globs => "a list of names, in which * stands for any text".to_owned(),
+            Self::Among(texts) => format!("a list of {}, or an empty one", texts.join(" | ")),
             Self::Scopes => "a list of texts without blanks".to_owned(),
             Self::Signals => "a list of texts of 1 to 200 characters".to_owned(),
             Self::Substrings => {
@@ -177,6 +187,21 @@ impl Items {
             }
         }
     }
+}
+
+/// A window in ms: a number and one of s, m, h, d; from a second to 31 days.
+pub(super) fn window_ms(text: &str) -> Option<u64> {
+    let unit = match text.chars().last()? {
+        's' => 1_000,
+        'm' => 60_000,
+        'h' => 3_600_000,
+        'd' => 86_400_000,
+        _ => return None,
+    };
+    let number = &text[..text.len() - 1];
+    let plain = (1..=7).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+    let ms = number.parse::<u64>().ok().filter(|_| plain)? * unit;
+    (1_000..=31 * 86_400_000).contains(&ms).then_some(ms)
 }
 
 /// Whether an entity may have this id (contract 8).

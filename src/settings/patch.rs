@@ -99,7 +99,7 @@ impl Section {
 }
 
 /// The segments that stand directly below a path, in the table's order.
-fn children(path: &str) -> Vec<&'static str> {
+pub(super) fn children(path: &str) -> Vec<&'static str> {
     let below = |row: &'static Row| row.key.strip_prefix(path)?.strip_prefix('.')?.split('.').next();
     let mut names = Vec::new();
     for name in table::table().iter().filter_map(below) {

@@ -13,6 +13,7 @@ use super::overlay::BEATS_STORED;
 use super::pool::QuotaPools;
 use super::sheet::{Cell, Sheet};
 use super::stored_connection::StoredConnections;
+use super::stored_key::StoredKeys;
 use super::table::{self, Row};
 use super::value::Value;
 use super::wire;
@@ -24,6 +25,8 @@ pub struct Stored {
     pub settings: BTreeMap<String, Json>,
     /// Connections by id.
     pub connections: StoredConnections,
+    /// Client keys by name.
+    pub keys: StoredKeys,
     /// Pools of accounts by id.
     pub pools: QuotaPools,
     /// Connections whose `rateLimitProtection` is set, whoever made them (flow 5.5).

@@ -119,7 +119,17 @@ fn single(kind: &Kind, value: &DeValue<'_>) -> Result<Value, Problem> {
         (Kind::Number(..), DeValue::Integer(number)) => number_of(kind, number.as_str()),
         (Kind::Number(..), DeValue::Float(number)) => number_of(kind, number.as_str()),
         (Kind::Flag | Kind::Whole(..) | Kind::Number(..) | Kind::Codes, _) => Err(wrong_type()),
-        (Kind::List(Items::Patterns | Items::Ids | Items::Scopes | Items::Signals), _) => Err(wrong_type()),
+        (
+            Kind::List(
+                Items::Patterns
+                | Items::Ids
+                | Items::Scopes
+                | Items::Signals
+                | Items::Globs
+                | Items::Among(_),
+            ),
+            _,
+        ) => Err(wrong_type()),
         (Kind::Headers | Kind::Counts(..) | Kind::Data(_), _) => Err(wrong_type()),
         (kind, DeValue::String(text)) => from_text(kind, text),
         (Kind::Text(Shape::Instant), DeValue::Datetime(at)) => from_text(kind, &at.to_string()),
@@ -263,6 +273,8 @@ pub(super) fn item_problem(items: Items, text: &str) -> Option<Problem> {
         Items::Of(texts) => texts.contains(&text),
         Items::Patterns => Shape::Plain.fits(text),
         Items::Ids => Shape::Id.fits(text),
+        Items::Globs => Shape::Plain.fits(text),
+        Items::Among(texts) => texts.contains(&text),
         Items::Scopes => Shape::Plain.fits(text) && !text.contains(char::is_whitespace),
         Items::Signals => {
             (1..=200).contains(&text.trim().chars().count()) && !text.contains(char::is_control)

@@ -11,7 +11,7 @@ use policy::ids::ConnectionId;
 
 use super::codec::{self, Record, Unreadable};
 use super::tokens::{self, SaveTokens, StoredTokens};
-use super::{kept, kept_connections, kept_pools};
+use super::{kept, kept_connections, kept_keys, kept_pools};
 use crate::settings::Stored;
 
 /// Above this size, and `WASTE` times its live data, the store is rewritten at start.
@@ -33,6 +33,8 @@ pub enum Tree {
     Settings,
     /// Connections that the management API made or changed.
     ProviderConnections,
+    /// Client keys that the management API made or changed.
+    Keys,
     /// Pools that the management API made.
     Pools,
     /// What keys have used of pools, by pool, time and key.
@@ -49,12 +51,13 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
         Self::Settings,
         Self::ProviderConnections,
+        Self::Keys,
         Self::Pools,
         Self::Usage,
         Self::History,
@@ -71,6 +74,7 @@ impl Tree {
             Self::Lockouts => "model_lockouts",
             Self::Settings => "settings",
             Self::ProviderConnections => "provider_connections",
+            Self::Keys => "api_keys",
             Self::Pools => "quota_pools",
             Self::Usage => "quota_consumption",
             Self::History => "usage_history",
@@ -223,6 +227,7 @@ impl Database {
         self.with(|db| {
             let mut stored = kept::load(db)?;
             stored.connections = kept_connections::load(db)?;
+            stored.keys = kept_keys::load(db)?;
             stored.pools = kept_pools::load(db)?;
             Ok(stored)
         })
@@ -233,6 +238,7 @@ impl Database {
         self.with(|db| {
             kept::replace(db, stored)?;
             kept_connections::replace(db, &stored.connections)?;
+            kept_keys::replace(db, &stored.keys)?;
             kept_pools::replace(db, &stored.pools)
         })?;
         self.flush()

@@ -78,7 +78,7 @@ fn entities_mean_what_they_say() {
 #[test]
 fn secrets_hide_themselves() {
     let settings = settings(ENTITIES);
-    let text = format!("{settings:?} {}", settings.keys[0].key);
+    let text = format!("{settings:?} {:?}", settings.keys[0].key);
     assert!(!text.contains("sk-") && !text.contains("literal-key"), "{text}");
     assert!(text.contains("[redacted]"));
 }

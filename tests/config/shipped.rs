@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use policy::ids::Class;
-use switchtower::settings::{Loaded, Settings, load, table};
+use switchtower::settings::{KeySecret, Loaded, Settings, load, table};
 
 use crate::support::{Folder, SHIPPED, STRATEGIES, load_text, lookup, settings};
 
@@ -74,9 +74,9 @@ fn every_row_appears_in_the_shipped_file() {
         let key = row.key.replace(".*.", ".openai.");
         let inline = |name: &str| text.iter().any(|line| line.contains(&format!(" {name} = ")));
         let last = key.rsplit('.').next().unwrap();
-        let nested = ["models[].", "targets[].", "predicates[].", "timeouts.", "].watchdog."]
-            .iter()
-            .any(|list| key.contains(list));
+        let lists =
+            ["models[].", "targets[].", "predicates[].", "timeouts.", "].watchdog.", "rate_limits[].", "budgets[]."];
+        let nested = lists.iter().any(|list| key.contains(list));
         assert!(keys.contains(&key) || nested && inline(last), "{key} is not in config.toml");
     }
 }
@@ -117,7 +117,7 @@ fn every_example_of_the_shipped_file_loads() {
     assert_eq!(settings.providers.len(), 3);
     assert_eq!(settings.connections[1].credential.as_ref().unwrap().expose(), "sk-ant-file");
     assert_eq!(settings.combos[0].targets.len(), 2);
-    assert_eq!(settings.keys[0].key.expose(), "laptop-key");
+    assert_eq!(settings.keys[0].key, KeySecret::Plain("laptop-key".into()));
     assert_eq!(settings.resilience.provider_quota_overrides["openai"].rate_limit_cooldown_seconds, Some(60));
 }
 

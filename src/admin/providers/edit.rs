@@ -209,7 +209,7 @@ fn whole(current: &Connection, mut fields: Map<String, Value>) -> Map<String, Va
 }
 
 /// RFC 7386: objects merge, null clears, everything else takes the place of what was there.
-fn merge(base: &mut Map<String, Value>, change: Map<String, Value>) {
+pub(in crate::admin) fn merge(base: &mut Map<String, Value>, change: Map<String, Value>) {
     for (field, value) in change {
         match (base.get_mut(&field), value) {
             (_, Value::Null) => drop(base.remove(&field)),

@@ -5,12 +5,12 @@ use serde_json::{Map, Value};
 use crate::settings::{Detail, Kept, OwnSecrets, SECRETS, Secret, read_secret};
 
 /// What stands for the part that is not shown. No secret can hold it: no header could carry it.
-const GAP: char = '…';
+pub(in crate::admin) const GAP: char = '…';
 /// A shorter secret is not shown at all: too little of it would be left.
 const SHORTEST_SHOWN: usize = 16;
 
 /// `sk-…last4`, or only the gap.
-pub(super) fn mask(secret: &Secret) -> String {
+pub(in crate::admin) fn mask(secret: &Secret) -> String {
     let letters: Vec<char> = secret.expose().chars().collect();
     if letters.len() < SHORTEST_SHOWN {
         return GAP.to_string();

@@ -66,7 +66,7 @@ pub(super) fn auth_name(class: Class) -> &'static str {
     }
 }
 
-fn source(source: Source) -> &'static str {
+pub(in crate::admin) fn source(source: Source) -> &'static str {
     match source {
         Source::File => "file",
         Source::Stored => "stored",

@@ -10,6 +10,15 @@ const FORMATS: &[&str] = &["openai", "anthropic", "responses", "gemini"];
 const AUTH_HEADERS: &[&str] = &["authorization: Bearer", "x-api-key", "x-goog-api-key", "api-key"];
 /// `lease:exclusive` is known, and refused with a reason of its own.
 const SCOPES: &[&str] = &["inference", "manage", "lease:exclusive"];
+/// Routes of clients, as a key may be kept to them.
+const ENDPOINTS: &[&str] = &[
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/v1/messages/count_tokens",
+    "/v1/responses",
+    "/v1/embeddings",
+    "/v1/models",
+];
 const ID: Kind = Kind::Text(Shape::Id);
 const RATE: Kind = Kind::Whole(0, 1_000_000_000);
 const THRESHOLD: Kind = Kind::Whole(1, 1_000);
@@ -139,5 +148,19 @@ pub(super) const ROWS: &[Row] = &[
     row("keys[].key", Kind::Secret, REQUIRED, "", "env:NAME, file:PATH or the key"),
     row("keys[].scopes", Kind::List(Items::Of(SCOPES)), "inference", "", "inference | manage"),
     row("keys[].allowed_connections", Kind::List(Items::Ids), "", "", "the only connections it may use; empty: all"),
+    row("keys[].preferred_connections", Kind::List(Items::Ids), "", "", "of these, those that are tried before the others"),
     row("keys[].quota_only", FLAG, "false", "", "it may only ask for the models of its quota pools"),
+    row("keys[].model_access_mode", Kind::Choice(&["all", "restricted"]), "", "", "restricted: only what allowed_models and allowed_combos list; absent: restricted if one of them lists anything"),
+    row("keys[].allowed_models", Kind::List(Items::Globs), "", "", "models it may ask for, as it writes them or as the provider/model they lead to; * stands for any text"),
+    row("keys[].allowed_combos", Kind::List(Items::Globs), "", "", "combos it may ask for; * stands for any text"),
+    row("keys[].allowed_endpoints", Kind::List(Items::Among(ENDPOINTS)), "", "", "the only routes it may call; empty: all"),
+    row("keys[].is_active", FLAG, "true", "", "whether it may be used"),
+    row("keys[].is_banned", FLAG, "false", "", "whether it is banned"),
+    row("keys[].expires_at", Kind::Text(Shape::Instant), "", "", "when it ends, RFC 3339; absent: never"),
+    row("keys[].max_sessions", Kind::Whole(0, 100_000), "0", "sessions", "sessions at once, by session header; one ends 15 minutes after its latest request; 0 = no limit"),
+    row("keys[].no_log", FLAG, "false", "", "its requests leave no line in the access log"),
+    row("keys[].rate_limits[].limit", Kind::Whole(1, 1_000_000_000), REQUIRED, "requests", "how many requests"),
+    row("keys[].rate_limits[].window", Kind::Text(Shape::Window), REQUIRED, "", "in any span of this length: 1m, 1h, 1d"),
+    row("keys[].budgets[].limit_usd", Kind::Number(0.000_001, 1_000_000_000.0), REQUIRED, "USD", "how much it may cost, by the prices of the models"),
+    row("keys[].budgets[].window", Kind::Choice(&["day", "week", "month"]), REQUIRED, "", "day | week | month of the calendar, UTC"),
 ];

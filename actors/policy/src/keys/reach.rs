@@ -32,6 +32,15 @@ pub enum Fallen {
 }
 
 impl Fallen {
+    /// As a status.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inactive => "inactive",
+            Self::Banned => "banned",
+            Self::Expired => "expired",
+        }
+    }
+
     /// In words, after `this key`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -10,6 +10,7 @@ mod scripted;
 mod secrets;
 mod serve;
 mod shutdown;
+mod spending;
 mod tokens;
 
 pub use live::{ChangeError, Live};

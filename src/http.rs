@@ -5,6 +5,7 @@ mod body;
 mod early;
 pub mod errors;
 mod inference;
+mod key_rules;
 mod models;
 mod noted;
 pub mod state;

@@ -31,6 +31,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actors::blueprint::Blueprint;
 use actors::permit::Owners;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -43,7 +44,7 @@ use policy::verdict::Kind;
 use tokio::sync::Notify;
 
 use crate::settings::Streaming;
-use crate::telemetry::{Book, Decisions, Metrics};
+use crate::telemetry::{Book, Decisions, KeyBook, Metrics};
 use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
 pub use crate::upstream::Endpoints;
@@ -73,6 +74,10 @@ pub struct Tower {
     pub decisions: Decisions,
     /// What requests took.
     pub usage: Arc<Book>,
+    /// What client keys have done and cost.
+    pub keys: Arc<KeyBook>,
+    /// What is configured, as the owners have it.
+    pub plan: Arc<ArcSwap<Blueprint>>,
     /// A shutdown has begun: nobody waits any longer.
     pub closing: Closing,
     /// Woken when the grace of a shutdown is over: what still flows ends then.
@@ -105,6 +110,8 @@ pub struct Inquiry {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The connections its key may use; `None`: all.
     pub allowed: Option<Arc<[ConnectionId]>>,
+    /// The connections that its key wants to be tried first; `None`: none.
+    pub preferred: Option<Arc<[ConnectionId]>>,
     /// The name of its key.
     pub key: Option<Arc<str>>,
     /// The key may only ask for the models of its quota pools.

@@ -6,6 +6,8 @@ mod metrics;
 
 pub use book::{Book, Taken};
 pub use decisions::{Attempted, Decision, Decisions};
+mod key_book;
+pub use key_book::KeyBook;
 pub use metrics::{GateGauge, Gauges, Metrics};
 
 use tracing_subscriber::EnvFilter;

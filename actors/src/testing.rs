@@ -273,7 +273,8 @@ impl World {
     pub fn pick_of(model: &str, key: Option<&str>) -> Pick {
         let key = key.map(Into::into);
         let (model, traits) = (model.into(), Arc::default());
-        Pick { model, dialect: Dialect::Openai, allowed: None, key, limited: false, traits }
+        let dialect = Dialect::Openai;
+        Pick { model, dialect, allowed: None, preferred: None, key, limited: false, traits }
     }
 
     /// Picks `model` and asks the owners of its first target.

@@ -235,6 +235,7 @@ fn a_verdict_planned_by_a_router_that_knows_nobody_yet_counts() {
                 model: "a/m".into(),
                 dialect: Dialect::Openai,
                 allowed: None,
+                preferred: None,
                 key: None,
                 limited: false,
                 traits: Arc::default(),

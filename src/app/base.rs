@@ -17,6 +17,7 @@ use actors::watch::Living;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use policy::cooldown::TerminalState;
 use policy::ids::ConnectionId;
+use policy::keys::Spent;
 use policy::usage::Day;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -27,13 +28,14 @@ use super::reload::Reloader;
 use super::roots::Nursery;
 use super::secrets::Secrets;
 use super::serve::client_settings;
+use super::spending;
 use super::tokens::TokenRoom;
 use crate::admin::Admin;
 use crate::http::state::{Gate, HttpSettings};
 use crate::relay::{Closing, Gates, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault, Waiting};
-use crate::telemetry::{Book, Decisions, Metrics};
+use crate::telemetry::{Book, Decisions, KeyBook, Metrics};
 use crate::upstream::{ClientSettings, Dialler, Endpoints, Proxies};
 
 /// What every worker of both servers shares.
@@ -66,6 +68,7 @@ pub(super) struct Base {
     pub(super) health: Arc<Health>,
     pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
     pub(super) usage: Arc<Book>,
+    pub(super) keys: Arc<KeyBook>,
     pub(super) gate: Arc<Gate>,
     /// What the environment says of outbound proxies.
     pub(super) proxies: Arc<Proxies>,
@@ -98,6 +101,7 @@ impl Base {
             health: Arc::new(Health::default()),
             store: Arc::new(ArcSwapOption::empty()),
             usage: Arc::new(Book::default()),
+            keys: Arc::new(KeyBook::default()),
             gate: Arc::new(Gate::default()),
             proxies: Arc::new(proxies),
             banned,
@@ -126,6 +130,8 @@ impl Base {
             metrics: self.metrics.clone(),
             decisions: Decisions::default(),
             usage: self.usage.clone(),
+            keys: self.keys.clone(),
+            plan: self.plan.clone(),
             closing: Closing::default(),
             cutoff: Arc::new(tokio::sync::Notify::new()),
         });
@@ -177,10 +183,20 @@ impl Base {
         }
     }
 
-    /// What requests took today, as the store has it.
-    pub(super) fn restore_usage(&self, database: &Database) -> Result<(), sled::Error> {
+    /// What requests took today, as the store has it; and what keys with budgets have cost.
+    pub(super) fn restore_usage(&self, settings: &Settings, database: &Database) -> Result<(), sled::Error> {
         let now = self.owners.clock.now();
         self.usage.restore(database.usage_of(Day::of(now))?, now);
+        if !spending::is_limited(settings) {
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        let mut day = Spent::horizon(now);
+        while day <= Day::of(now) {
+            rows.extend(database.usage_of(day)?.into_iter().map(|(who, tally)| (day, who, tally)));
+            day = day.next();
+        }
+        self.keys.recall(spending::costs(rows, &self.plan.load()));
         Ok(())
     }
 

@@ -12,8 +12,8 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use policy::strategy;
 use tokio::sync::Mutex;
 
-use super::reload::{Reloader, warn_of_restarts};
-use super::{ServeError, builtin};
+use super::reload::{Prepared, Reloader, warn_of_restarts};
+use super::{ServeError, builtin, spending};
 use crate::settings::{Effective, FileText, Finding, Loaded, Stored, load_again, load_with};
 use crate::storage::{Keep, Store};
 
@@ -117,10 +117,26 @@ impl Live {
         let prepared =
             self.reloader.prepare(loaded).map_err(|error| ChangeError::System(error.to_string()))?;
         self.keep(&stored).await?;
+        self.recall(&prepared).await;
         self.current.store(self.reloader.apply(prepared));
         ground.stored = stored;
         let _ = self.reloader.owners.router.mailbox.ask(Barrier).await;
         Ok(answer)
+    }
+
+    /// The first budget needs what keys have cost so far.
+    async fn recall(&self, prepared: &Prepared) {
+        let keys = &self.reloader.tower.keys;
+        if keys.is_complete() || !spending::is_limited(prepared.settings()) {
+            return;
+        }
+        let now = self.reloader.owners.clock.now();
+        match spending::read(self.store.load_full(), now).await {
+            Ok(rows) => keys.recall(spending::costs(rows, &self.reloader.blueprint(prepared))),
+            Err(error) => {
+                tracing::error!(%error, "what keys have cost so far cannot be read; it counts from now on")
+            }
+        }
     }
 
     /// Stores it; on disk when this returns.
@@ -147,6 +163,7 @@ impl Live {
         }) {
             Ok((text, warnings, prepared)) => {
                 warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                self.recall(&prepared).await;
                 let loaded = self.reloader.apply(prepared);
                 warn_of_restarts(&self.started, &loaded.effective);
                 self.current.store(loaded);

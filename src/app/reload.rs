@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use actors::blueprint::Blueprint;
 use actors::permit::Owners;
 use actors::router::family::Apply;
 use arc_swap::ArcSwap;
@@ -16,7 +17,7 @@ use super::tokens::TokenRoom;
 use crate::http::auth::hash;
 use crate::http::state::HttpSettings;
 use crate::relay::Tower;
-use crate::settings::{Effective, Loaded, table};
+use crate::settings::{Effective, Loaded, Settings, table};
 use crate::upstream::{ClientSettings, Proxies};
 
 /// What a config is applied to.
@@ -44,7 +45,19 @@ pub(super) struct Prepared {
     client: ClientSettings,
 }
 
+impl Prepared {
+    /// What it means.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.loaded.settings
+    }
+}
+
 impl Reloader {
+    /// What the owners would be built from.
+    pub(super) fn blueprint(&self, prepared: &Prepared) -> Blueprint {
+        blueprint(prepared.settings(), &self.salt)
+    }
+
     /// Does what may fail.
     pub(super) fn prepare(&self, mut loaded: Loaded) -> Result<Prepared, super::ServeError> {
         let settings = &mut loaded.settings;

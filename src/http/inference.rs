@@ -8,7 +8,7 @@ use actix_web::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
 use actix_web::web::Payload;
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder};
 use futures_util::FutureExt;
 use policy::catalogue::Dialect;
 use policy::time::Millis;
@@ -17,7 +17,7 @@ use super::auth::Caller;
 use super::body::{Outbound, Unread, read};
 use super::early;
 use super::errors::{Code, Problem, capped, of_trouble, shown};
-use super::noted;
+use super::{key_rules, noted};
 use super::state::{Http, HttpSettings, Running};
 use crate::formats::body::{is_complete_json, peek};
 use crate::formats::redact;
@@ -60,11 +60,14 @@ pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> Htt
         let decision = noted::ended(noted, (&id, status), (entered.elapsed(), overhead));
         http.worker.tower.decisions.add(decision);
     }
-    if settings.access_log {
+    if settings.access_log && !request.extensions().contains::<Unlogged>() {
         tracing::info!(%id, route = route.path(), status, overhead_us = overhead.as_micros() as u64, "request");
     }
     response
 }
+
+/// Its key wants no line in the access log.
+struct Unlogged;
 
 /// The answer, what of its time was waiting, and what is remembered of it.
 type Answered = (HttpResponse, Duration, Option<Decision>);
@@ -91,6 +94,14 @@ async fn answer(
         Caller::Anonymous => None,
         Caller::Refused | Caller::Forbidden | Caller::Fallen(_) => return refuse(refusal(&caller)),
     };
+    if let Some(policy) = &policy {
+        if policy.rules.no_log {
+            request.extensions_mut().insert(Unlogged);
+        }
+        if let Err(problem) = key_rules::may_call(policy, route.path()) {
+            return refuse(problem);
+        }
+    }
     let body = match read(payload, request.headers(), settings.max_body).await {
         Ok(body) => body,
         Err(unread) => return refuse(of_unread(&unread, settings.max_body)),
@@ -99,6 +110,12 @@ async fn answer(
         Ok(peeked) => peeked,
         Err(bad) => return refuse(Problem::bad_body(bad)),
     };
+    let admitted = policy
+        .as_ref()
+        .map_or(Ok(()), |policy| key_rules::admit(policy, http, &peeked.model, request.headers()));
+    if let Err(problem) = admitted {
+        return refuse(problem);
+    }
     let inquiry = Inquiry {
         route,
         model: peeked.model.into(),
@@ -107,6 +124,7 @@ async fn answer(
         body,
         headers: passing(request.headers()),
         allowed: policy.as_ref().and_then(|policy| policy.allowed.clone()),
+        preferred: policy.as_ref().and_then(|policy| policy.preferred.clone()),
         key: policy.as_ref().map(|policy| policy.name.clone()),
         limited: policy.is_some_and(|policy| policy.models.is_some()),
         traits: std::sync::Arc::default(),

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::auth::Caller;
 use super::errors::{Code, Problem};
-use super::inference;
 use super::state::{Http, HttpSettings, ListedModel};
+use super::{inference, key_rules};
 
 fn object(model: &ListedModel) -> Value {
     // OpenAI's list and Anthropic's have different required fields; together they satisfy both.
@@ -26,16 +26,19 @@ fn refusal(request: &HttpRequest, caller: &Caller) -> Option<HttpResponse> {
     match caller {
         Caller::Refused | Caller::Fallen(_) => Some(inference::refusal(caller).respond(dialect(request), 0)),
         // Whoever manages may look at the list, too.
-        Caller::Known(_) | Caller::Anonymous | Caller::Forbidden => None,
+        Caller::Known(policy) => {
+            let refused = key_rules::may_call(policy, "/v1/models").err()?;
+            Some(refused.respond(dialect(request), 0))
+        }
+        Caller::Anonymous | Caller::Forbidden => None,
     }
 }
 
-/// What a caller sees: all, or what its key is limited to (flow 2.6).
-fn seen<'a>(caller: &'a Caller, settings: &'a HttpSettings) -> &'a [ListedModel] {
-    match caller {
-        Caller::Known(policy) => policy.models.as_deref().unwrap_or(&settings.models),
-        Caller::Anonymous | Caller::Refused | Caller::Forbidden | Caller::Fallen(_) => &settings.models,
-    }
+/// What a caller sees: all, or what its key is limited to (flow 2.6) or reaches (routing 10.5).
+fn seen<'a>(caller: &'a Caller, http: &'a Http, settings: &'a HttpSettings) -> Vec<&'a ListedModel> {
+    let Caller::Known(policy) = caller else { return settings.models.iter().collect() };
+    let listed = policy.models.as_deref().unwrap_or(&settings.models);
+    listed.iter().filter(|model| key_rules::may_ask(policy, http, &model.id).is_ok()).collect()
 }
 
 /// All of them.
@@ -46,8 +49,8 @@ pub async fn list(request: HttpRequest) -> HttpResponse {
     if let Some(refusal) = refusal(&request, &caller) {
         return refusal;
     }
-    let listed = seen(&caller, &settings);
-    let models: Vec<Value> = listed.iter().map(object).collect();
+    let listed = seen(&caller, http, &settings);
+    let models: Vec<Value> = listed.iter().map(|model| object(model)).collect();
     let ends = (listed.first().map(|model| &model.id), listed.last().map(|model| &model.id));
     HttpResponse::Ok().json(json!({
         "object": "list", "data": models, "has_more": false, "first_id": ends.0, "last_id": ends.1,
@@ -62,7 +65,7 @@ pub async fn one(request: HttpRequest, id: web::Path<String>) -> HttpResponse {
     if let Some(refusal) = refusal(&request, &caller) {
         return refusal;
     }
-    match seen(&caller, &settings).iter().find(|model| model.id == *id) {
+    match seen(&caller, http, &settings).iter().find(|model| model.id == *id) {
         Some(model) => HttpResponse::Ok().json(object(model)),
         None => Problem::new(Code::ModelNotFound, format!("no model or combo is called `{id}`"))
             .respond(dialect(&request), 0),

@@ -190,7 +190,13 @@ impl Tower {
             ?who, status, end = ?entry.end, attempts = entry.attempts, source = entry.source.as_str(),
             tokens = ?entry.tokens, "a request was counted"
         );
-        self.usage.record(who, entry, self.owners.clock.now());
+        let now = self.owners.clock.now();
+        if let (Some(key), Some(from)) = (&who.key, from) {
+            let tokens = (entry.tokens.input, entry.tokens.output);
+            let usd = self.plan.load().catalogue.pools.cost((&from.provider, &from.model), tokens);
+            self.keys.spend(key, usd, now);
+        }
+        self.usage.record(who, entry, now);
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn asking(inquiry: &Inquiry) -> Pick {
         model: inquiry.model.clone(),
         dialect: inquiry.route.dialect(),
         allowed: inquiry.allowed.clone(),
+        preferred: inquiry.preferred.clone(),
         key: inquiry.key.clone(),
         limited: inquiry.limited,
         traits: inquiry.traits.clone(),

@@ -4,6 +4,8 @@
 mod accounts;
 mod entries;
 mod names;
+mod leads;
+mod prefer;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -32,6 +34,8 @@ use crate::validation::Validation;
 use entries::{Entries, Entry};
 use names::Named;
 use step::{Turn, add_step, may_be_passed};
+pub use leads::{Leads, leads};
+pub use prefer::prefer;
 
 /// A request, free of its dialect's details.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use actix::{Handler, Message};
 use policy::catalogue::Dialect;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::Sample;
-use policy::plan::{Ask, NoPlan, Place, Plan, World, plan};
+use policy::plan::{Ask, NoPlan, Place, Plan, World, plan, prefer};
 use policy::request::Traits;
 
 use super::Router;
@@ -23,6 +23,8 @@ pub struct Pick {
     pub dialect: Dialect,
     /// The connections its key may use; `None`: all.
     pub allowed: Option<Arc<[ConnectionId]>>,
+    /// The connections it wants to be tried before the others; `None`: none.
+    pub preferred: Option<Arc<[ConnectionId]>>,
     /// The name of its key.
     pub key: Option<Arc<str>>,
     /// The key may only ask for the models of its pools.
@@ -60,6 +62,9 @@ impl Router {
         let (dialect, allowed) = (pick.dialect, pick.allowed.as_deref());
         let ask = Ask { model: &pick.model, dialect, allowed, traits: &pick.traits };
         let mut plan = plan(&ask, world, &mut Seeded(dice))?;
+        if let Some(preferred) = &pick.preferred {
+            prefer(&mut plan.targets, preferred);
+        }
         let last = self.hold_back(&mut plan, pick.key.as_ref(), pools, now);
         Ok((plan, last))
     }

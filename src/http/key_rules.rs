@@ -1,0 +1,79 @@
+//! What a client key is held to at the edge, before anything is picked (routing 10.5, 13.3). A key
+//! without rules costs nothing here.
+
+use actix_web::http::header::HeaderMap;
+use policy::keys::{Asked, Denial, Over};
+use policy::plan::{Leads, leads};
+
+use super::auth::KeyPolicy;
+use super::errors::{Code, Problem};
+use super::state::Http;
+
+/// Headers that name a session, the first usable one counts (decision 27).
+const SESSION: [&str; 3] = ["x-session-id", "x-codex-session-id", "x-omniroute-session"];
+/// A longer name is none.
+const LONGEST_SESSION: usize = 256;
+
+/// The key may call this route, such as `/v1/messages`.
+pub(super) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
+    let endpoints = &policy.rules.endpoints;
+    match endpoints.is_empty() || endpoints.iter().any(|endpoint| endpoint == path) {
+        true => Ok(()),
+        false => Err(Problem::new(
+            Code::EndpointNotAllowed,
+            format!("this key may not call {path}; it may call {}", endpoints.join(", ")),
+        )),
+    }
+}
+
+/// The key may ask for this name now; the request is counted.
+pub(super) fn admit(
+    policy: &KeyPolicy,
+    http: &Http,
+    model: &str,
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
+    if let Err(code) = may_ask(policy, http, model) {
+        let what = if code == Code::ComboNotAllowed { "combo" } else { "model" };
+        return Err(Problem::new(code, format!("this key may not ask for the {what} `{model}`")));
+    }
+    let limits = &policy.rules.limits;
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let tower = &http.worker.tower;
+    let admitted = tower.keys.admit(&policy.name, limits, session(headers), tower.owners.clock.now());
+    admitted.map_err(of_denial)
+}
+
+/// The key reaches this name, or a target that it leads to.
+pub(super) fn may_ask(policy: &KeyPolicy, http: &Http, name: &str) -> Result<(), Code> {
+    let reach = &policy.rules.reach;
+    if !reach.restricted {
+        return Ok(());
+    }
+    let Leads { combo, targets } = leads(&http.worker.tower.plan.load().catalogue, name);
+    match reach.allows(&Asked { name, combo: combo.as_deref(), targets: &targets }) {
+        true => Ok(()),
+        false if combo.is_some() => Err(Code::ComboNotAllowed),
+        false => Err(Code::ModelNotAllowed),
+    }
+}
+
+fn session(headers: &HeaderMap) -> Option<&str> {
+    let usable = |name: &&str| {
+        let text = headers.get(*name)?.to_str().ok()?.trim();
+        (1..=LONGEST_SESSION).contains(&text.len()).then_some(text)
+    };
+    SESSION.iter().find_map(usable)
+}
+
+/// It is about the caller's own key: nobody else is held to it.
+fn of_denial(denial: Denial) -> Problem {
+    let (code, message) = match denial.over {
+        Over::Rate => (Code::KeyRateLimited, "this key has made as many requests as it may for now"),
+        Over::Budget => (Code::KeyBudgetSpent, "this key has spent its budget"),
+        Over::Sessions => (Code::KeySessionLimit, "this key has as many sessions at once as it may"),
+    };
+    Problem::new(code, message).kind("rate_limit_error").after(denial.wait_ms)
+}

@@ -84,6 +84,9 @@ pub enum Exclusion {
     KeyNotAllowed,
     /// The client's key has used its share of the connection's pool (flow 2.13).
     QuotaShareExceeded,
+    /// Another owner leases the connection, or a managed key names it and the request has no
+    /// lease (rules 7.4.6).
+    Leased,
 }
 
 impl Exclusion {
@@ -116,6 +119,7 @@ impl Exclusion {
             Self::FormatNotSupported => "format_not_supported",
             Self::KeyNotAllowed => "key_not_allowed",
             Self::QuotaShareExceeded => "quota_share_exceeded",
+            Self::Leased => "leased",
         }
     }
 

@@ -25,6 +25,7 @@ pub mod hint;
 pub mod ids;
 pub mod keys;
 pub mod latency;
+pub mod lease;
 pub mod limiter;
 pub mod lockout;
 pub mod plan;

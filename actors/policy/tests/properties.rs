@@ -6,6 +6,8 @@
 mod gate;
 #[path = "properties/hints.rs"]
 mod hints;
+#[path = "properties/leases.rs"]
+mod leases;
 #[path = "properties/limiter.rs"]
 mod limiter;
 #[path = "properties/locks.rs"]

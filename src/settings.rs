@@ -43,7 +43,8 @@ pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, idle_field
 pub use data::{ErrorDefault, ErrorRule, RuleScope};
 pub use effective::{Effective, tree};
 pub use entities::{
-    AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, KeyRules, KeySecret, Model, OauthClient, OauthTokens, Provider, Scope, Source, WallOptions,
+    AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, KeyRules, KeySecret, Model,
+    OauthClient, OauthTokens, Provider, Scope, Source, WallOptions,
 };
 pub use finding::Finding;
 pub use flow::{Concurrency, ExecutionLimit, RateLimitOverrides, RequestQueue};
@@ -64,8 +65,8 @@ pub use stored::Stored;
 pub use stored_connection::{
     Kept, OwnSecrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
-pub use stream::{OwnWatchdog, StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
 pub use stored_key::{KeyHash, StoredKey, StoredKeys, check_key, show_key};
+pub use stream::{OwnWatchdog, StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
 pub use table::{REQUIRED, Row, table};
 
 use policy::ids::ConnectionId;

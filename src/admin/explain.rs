@@ -35,6 +35,7 @@ pub(super) async fn explain(
         model: model.as_str().into(),
         dialect: Dialect::Openai,
         allowed: None,
+        preferred: None,
         key: None,
         limited: false,
         traits: Arc::new(traits(&fields)?),
@@ -43,6 +44,7 @@ pub(super) async fn explain(
         let settings = settings.load();
         let policy = settings.keys.named(&name).ok_or_else(|| Refusal::NotFound("key".into(), name))?;
         (pick.allowed, pick.limited) = (policy.allowed.clone(), policy.models.is_some());
+        pick.preferred = policy.preferred.clone();
         pick.key = Some(policy.name.clone());
     }
     let dialects: Vec<Dialect> = match input::text(&fields, "format")? {

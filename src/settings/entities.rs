@@ -12,8 +12,8 @@ use policy::time::Millis;
 use policy::validation::Validation;
 
 use super::flow::RateLimitOverrides;
-use super::stream::{OwnWatchdog, Timeouts};
 use super::stored_key::KeyHash;
+use super::stream::{OwnWatchdog, Timeouts};
 use super::{Proxy, Secret};
 
 /// `[[providers]]`: an upstream vendor or endpoint family.

@@ -74,8 +74,15 @@ fn every_row_appears_in_the_shipped_file() {
         let key = row.key.replace(".*.", ".openai.");
         let inline = |name: &str| text.iter().any(|line| line.contains(&format!(" {name} = ")));
         let last = key.rsplit('.').next().unwrap();
-        let lists =
-            ["models[].", "targets[].", "predicates[].", "timeouts.", "].watchdog.", "rate_limits[].", "budgets[]."];
+        let lists = [
+            "models[].",
+            "targets[].",
+            "predicates[].",
+            "timeouts.",
+            "].watchdog.",
+            "rate_limits[].",
+            "budgets[].",
+        ];
         let nested = lists.iter().any(|list| key.contains(list));
         assert!(keys.contains(&key) || nested && inline(last), "{key} is not in config.toml");
     }

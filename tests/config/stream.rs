@@ -246,7 +246,8 @@ fn a_connection_beats_its_model_which_beats_the_provider_which_beats_the_section
 #[test]
 fn a_level_that_says_no_limit_of_silence_is_asked_no_further() {
     let text = "[stream]\nidle_timeout = \"0s\"\n".to_owned() + &LEVELS.replace(", idle = \"60s\"", "");
-    let endpoints = endpoints(&settings(&text), &Default::default(), &Default::default());
+    let endpoints =
+        endpoints(&settings(&text), &Default::default(), &Default::default(), &Default::default());
     let idle = |connection: &str, model: &str| endpoints[connection].limits(&model.into()).idle;
     assert_eq!(idle("none", "plain"), Duration::ZERO, "the section's");
     assert_eq!(idle("own", "slow"), seconds(7));
@@ -286,7 +287,8 @@ credential = "sk-3"
 
 #[test]
 fn flow_6_7_a_watchdog_is_resolved_key_by_key_through_all_levels() {
-    let endpoints = endpoints(&settings(WATCHDOGS), &Default::default(), &Default::default());
+    let endpoints =
+        endpoints(&settings(WATCHDOGS), &Default::default(), &Default::default(), &Default::default());
     for (connection, model, enabled, numbers) in [
         ("none", "plain", true, [1_000, 30_000, 30, 4]),
         ("none", "unheard-of", true, [1_000, 30_000, 30, 4]),

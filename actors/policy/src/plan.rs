@@ -3,8 +3,8 @@
 
 mod accounts;
 mod entries;
-mod names;
 mod leads;
+mod names;
 mod prefer;
 mod step;
 #[cfg(test)]
@@ -32,10 +32,10 @@ use crate::time::Millis;
 use crate::validation::Validation;
 
 use entries::{Entries, Entry};
-use names::Named;
-use step::{Turn, add_step, may_be_passed};
 pub use leads::{Leads, leads};
+use names::Named;
 pub use prefer::prefer;
+use step::{Turn, add_step, may_be_passed};
 
 /// A request, free of its dialect's details.
 #[derive(Clone, Copy, Debug)]

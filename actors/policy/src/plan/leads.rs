@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{find_combo, find_model};
-use crate::catalogue::Catalogue;
+use super::names::{Named, find};
+use crate::catalogue::{Catalogue, Combo};
+use crate::combo::DEEPEST;
 
 /// Where a name leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,11 +17,26 @@ pub struct Leads {
 
 /// Follows a name as a plan would.
 pub fn leads(catalogue: &Catalogue, name: &str) -> Leads {
-    if let Some(combo) = find_combo(catalogue, name) {
-        let targets = combo.steps.iter().map(|step| format!("{}/{}", step.provider, step.model));
-        return Leads { combo: Some(combo.name.clone()), targets: targets.collect() };
+    let of_combo = |combo: &Combo| {
+        let mut targets = Vec::new();
+        follow(catalogue, combo, DEEPEST, &mut targets);
+        Leads { combo: Some(combo.name.clone()), targets }
+    };
+    match find(catalogue, name) {
+        Ok(Named::Combo(combo)) => of_combo(combo),
+        Ok(Named::Made(combo)) => of_combo(&combo),
+        Ok(Named::Model(provider, model)) => {
+            Leads { combo: None, targets: vec![format!("{}/{model}", provider.id)] }
+        }
+        Err(_) => Leads::default(),
     }
-    let found = find_model(catalogue, name).ok();
-    let targets = found.map(|(provider, model)| format!("{}/{model}", provider.id));
-    Leads { combo: None, targets: targets.into_iter().collect() }
+}
+
+/// The targets of a combo, those of the combos that it asks as a whole too.
+fn follow(catalogue: &Catalogue, combo: &Combo, depth: u32, targets: &mut Vec<String>) {
+    targets.extend(combo.steps.iter().map(|step| format!("{}/{}", step.provider, step.model)));
+    let nested = combo.units.iter().filter_map(|unit| unit.nested.as_ref());
+    for nested in nested.filter_map(|name| catalogue.combos.get(name)).filter(|_| depth > 0) {
+        follow(catalogue, nested, depth - 1, targets);
+    }
 }

@@ -25,6 +25,8 @@ mod tests {
             model: "m".into(),
             step,
             pinned: false,
+            only_on_quota: false,
+            place: None,
             grant: None,
         };
         let mut targets: Vec<Planned> = [(1, "a"), (1, "b"), (1, "c"), (0, "d"), (0, "b"), (0, "c")]

@@ -16,6 +16,7 @@ mod keys;
 mod metrics;
 mod model_cooldowns;
 mod orders;
+mod provider_nodes;
 mod providers;
 mod quota_pools;
 mod rate_limits;
@@ -158,6 +159,16 @@ fn key_routes(config: &mut web::ServiceConfig) {
 /// Connections, and what limits and shares them.
 fn account_routes(config: &mut web::ServiceConfig) {
     config
+        .service(
+            only("GET, POST", "/api/provider-nodes", web::get().to(provider_nodes::list))
+                .route(web::post().to(provider_nodes::create)),
+        )
+        .service(
+            only("GET, PUT, PATCH, DELETE", "/api/provider-nodes/{id}", web::get().to(provider_nodes::one))
+                .route(web::put().to(provider_nodes::replace))
+                .route(web::patch().to(provider_nodes::patch))
+                .route(web::delete().to(provider_nodes::delete)),
+        )
         .service(
             only("GET, POST", "/api/providers", web::get().to(providers::list))
                 .route(web::post().to(providers::create)),

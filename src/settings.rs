@@ -29,6 +29,7 @@ mod sheet;
 mod stored;
 mod stored_connection;
 mod stored_key;
+mod stored_provider;
 mod stream;
 mod table;
 mod value;
@@ -67,6 +68,7 @@ pub use stored_connection::{
 };
 pub use stored_key::{KeyHash, StoredKey, StoredKeys, check_key, show_key};
 pub use stream::{OwnWatchdog, StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
+pub use stored_provider::{ProviderSecrets, StoredProvider, StoredProviders, check_provider, connections_of, read_client_secret, read_header, show_provider};
 pub use table::{REQUIRED, Row, table};
 
 use policy::ids::ConnectionId;
@@ -239,6 +241,7 @@ fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<L
     derive::derive(&mut root, &mut findings);
     let nothing = Builtin::default();
     let builtin = if root.flag("demo.enabled") { builtin } else { &nothing };
+    stored_provider::lay(&mut root, &stored.providers, builtin, &mut findings);
     stored_connection::lay(&mut root, &stored.connections, builtin, &mut findings);
     stored_key::lay(&mut root, &stored.keys, &mut findings);
     let folder = text.path.parent().unwrap_or(Path::new(""));

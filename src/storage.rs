@@ -12,6 +12,7 @@ mod kept;
 mod kept_connections;
 mod kept_keys;
 mod kept_pools;
+mod kept_providers;
 mod tokens;
 mod vault;
 
@@ -20,5 +21,6 @@ pub use codec::{Record, Unreadable};
 pub use database::{Database, OpenError, Tree};
 pub use history::{ReadUsage, Unread};
 pub use kept_connections::{proxy_record, unlock};
+pub use kept_providers::{provider_record, unlock_providers};
 pub use tokens::{SaveTokens, StoredTokens};
 pub use vault::{Closed, KEY_VARIABLE, Vault, VaultError, key_path};

@@ -36,6 +36,12 @@ pub(super) enum Refusal {
     /// Only the file has it.
     #[error("`{0}` comes from the config; change it there, or deactivate it with `isActive`: false")]
     FromFile(String),
+    /// Only the config or the demo has it.
+    #[error("`{0}` comes from the config; change it there")]
+    Fixed(String),
+    /// Others hang on it.
+    #[error("`{0}` is named by connections: {1}; delete them first, or give them another provider")]
+    InUse(String, String),
     /// Nothing can be sealed.
     #[error("there is no key to seal secrets with; the log of the start says why")]
     NoKey,
@@ -69,7 +75,9 @@ impl ResponseError for Refusal {
             Self::NotFound(..) => StatusCode::NOT_FOUND,
             Self::Unavailable | Self::Unkept | Self::NoKey => StatusCode::SERVICE_UNAVAILABLE,
             Self::Invalid(..) | Self::Fields(..) => StatusCode::BAD_REQUEST,
-            Self::Exists(..) | Self::FromFile(_) | Self::Terminal(..) => StatusCode::CONFLICT,
+            Self::Exists(..) | Self::FromFile(_) | Self::Fixed(_) | Self::InUse(..) | Self::Terminal(..) => {
+                StatusCode::CONFLICT
+            }
         }
     }
 
@@ -81,7 +89,8 @@ impl ResponseError for Refusal {
             Self::Terminal(..) => "terminal_state",
             Self::Invalid(..) | Self::Fields(..) => "invalid_request",
             Self::Exists(..) => "already_exists",
-            Self::FromFile(_) => "ENTITY_FROM_FILE",
+            Self::FromFile(_) | Self::Fixed(_) => "ENTITY_FROM_FILE",
+            Self::InUse(..) => "provider_in_use",
         };
         let mut error = json!({"message": self.to_string(), "code": code});
         let detail = |field: &str, message: &str| json!({"field": field, "message": message});

@@ -141,7 +141,7 @@ pub fn endpoints(
     before: &Endpoints,
 ) -> Endpoints {
     let mut endpoints = Endpoints::default();
-    for provider in &settings.providers {
+    for provider in settings.providers.iter().filter(|provider| !provider.lost) {
         let Some(addresses) = addresses(&provider.base_url) else {
             tracing::error!(provider = %provider.id, "its base_url is no address; its connections are unusable");
             continue;

@@ -52,7 +52,10 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
             oauth: None,
             timeouts: Default::default(),
             watchdog: Default::default(),
+            lost: false,
+            given: given(format, base_url),
             source: Source::Demo,
+            replaces: None,
         });
         for (index, connection) in connections.iter().enumerate() {
             // The management API may have put its own in the place.
@@ -85,6 +88,17 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
             source: Source::Demo,
         });
     }
+}
+
+/// As a body would say it.
+fn given(format: Format, base_url: &str) -> serde_json::Map<String, serde_json::Value> {
+    let known = Format::ALL.iter().find(|(known, _)| *known == format);
+    let fields = [
+        ("format", known.map(|(_, name)| *name).into()),
+        ("baseUrl", base_url.into()),
+        ("passthroughModels", true.into()),
+    ];
+    fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 
 fn connection(id: &str, provider: &str, priority: u32) -> Connection {

@@ -26,7 +26,7 @@ use crate::admin;
 use crate::demo;
 use crate::http::{self, Http, state::Gate};
 use crate::settings::{Finding, Loaded, Settings, Stored};
-use crate::storage::{Database, KEY_VARIABLE, OpenError, Store, Vault, VaultError, unlock};
+use crate::storage::{Database, KEY_VARIABLE, OpenError, Store, Vault, VaultError, unlock, unlock_providers};
 use crate::upstream::{ClientSettings, Dialler, Proxies, extra_roots};
 
 /// Longer than the pools of the official clients keep an idle connection.
@@ -125,6 +125,7 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
 fn with_stored(loaded: Loaded, database: &Database, vault: &Vault) -> Result<(Loaded, Stored), ServeError> {
     let mut stored = database.stored()?;
     unlock(&mut stored.connections, vault);
+    unlock_providers(&mut stored.providers, vault);
     if stored.is_empty() {
         return Ok((loaded, stored));
     }

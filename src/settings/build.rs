@@ -20,7 +20,7 @@ use std::path::Path;
 
 use policy::ids::Class;
 
-use super::finding::{Findings, Problem};
+use super::finding::{Findings, Place, Problem};
 use super::sheet::Sheet;
 use super::{Builtin, Provider, Settings};
 
@@ -59,6 +59,8 @@ pub(super) struct KnownProvider {
     pub models: Option<Vec<String>>,
     /// It has a token endpoint.
     pub renews: bool,
+    /// Only the store has it: nothing in the file may name it.
+    pub stored: bool,
 }
 
 impl Known {
@@ -68,6 +70,7 @@ impl Known {
             class: provider.class,
             models: None,
             renews: provider.oauth.is_some(),
+            stored: false,
         };
         let providers = providers.iter().map(|provider| (provider.id.to_string(), known(provider)));
         Self { providers: providers.collect(), connections: BTreeMap::new() }
@@ -77,12 +80,17 @@ impl Known {
     pub fn new(builtin: &Builtin) -> Self {
         let mut known = Self::default();
         for (provider, connections) in &builtin.providers {
-            let entry = KnownProvider { class: Class::Apikey, models: None, renews: false };
+            let entry = KnownProvider { class: Class::Apikey, models: None, renews: false, stored: false };
             known.providers.insert(provider.clone(), entry);
             let pairs = connections.iter().map(|id| (id.clone(), provider.clone()));
             known.connections.extend(pairs);
         }
         known
+    }
+
+    /// The provider that something written there may name.
+    pub fn provider(&self, id: &str, place: &Place) -> Option<&KnownProvider> {
+        self.providers.get(id).filter(|known| !known.stored || *place == Place::Stored)
     }
 
     /// The providers that exist, in words.
@@ -124,6 +132,11 @@ impl Context<'_> {
     /// Checks a connection that comes alone.
     pub fn check_connection(&mut self, sheet: &Sheet) {
         connections::check(self, sheet);
+    }
+
+    /// Checks a provider that comes alone.
+    pub fn check_provider(&mut self, sheet: &Sheet) {
+        providers::check(self, sheet);
     }
 
     /// Checks a client key that comes alone.

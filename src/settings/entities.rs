@@ -43,8 +43,14 @@ pub struct Provider {
     pub timeouts: Timeouts,
     /// Whether and when its streams are too slow.
     pub watchdog: OwnWatchdog,
+    /// Its headers were sealed with another key: nobody is called without them.
+    pub lost: bool,
+    /// What was given, under the names of the management API, without what is sealed.
+    pub given: serde_json::Map<String, serde_json::Value>,
     /// Who made it.
     pub source: Source,
+    /// Who made the one that a stored one stands in the place of.
+    pub replaces: Option<Source>,
 }
 
 /// `[[providers]].oauth`: who renews access tokens, and where.

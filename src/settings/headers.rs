@@ -50,7 +50,7 @@ pub(super) fn read(table: &DeTable<'_>, problems: &mut Vec<Located>) -> Vec<(Str
     found.into_iter().map(|(_, name, value)| (name, value)).collect()
 }
 
-fn problem_of(name: &str, value: &str) -> Option<Problem> {
+pub(super) fn problem_of(name: &str, value: &str) -> Option<Problem> {
     let lower = name.to_ascii_lowercase();
     if name.is_empty() || !name.bytes().all(is_name_byte) {
         return Some(Problem::new("holds a name that no header can have", "letters, digits and -"));

@@ -14,6 +14,7 @@ use super::pool::QuotaPools;
 use super::sheet::{Cell, Sheet};
 use super::stored_connection::StoredConnections;
 use super::stored_key::StoredKeys;
+use super::stored_provider::StoredProviders;
 use super::table::{self, Row};
 use super::value::Value;
 use super::wire;
@@ -25,6 +26,8 @@ pub struct Stored {
     pub settings: BTreeMap<String, Json>,
     /// Connections by id.
     pub connections: StoredConnections,
+    /// Providers by id.
+    pub providers: StoredProviders,
     /// Client keys by name.
     pub keys: StoredKeys,
     /// Pools of accounts by id.

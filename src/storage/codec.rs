@@ -108,6 +108,7 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
         Tree::Usage => Ok(Record::Usage(slot(key).ok_or(Unreadable::Key)?, open(value)?)),
         Tree::Settings
         | Tree::ProviderConnections
+        | Tree::Providers
         | Tree::Keys
         | Tree::Pools
         | Tree::History

@@ -11,7 +11,7 @@ use policy::ids::ConnectionId;
 
 use super::codec::{self, Record, Unreadable};
 use super::tokens::{self, SaveTokens, StoredTokens};
-use super::{kept, kept_connections, kept_keys, kept_pools};
+use super::{kept, kept_connections, kept_keys, kept_pools, kept_providers};
 use crate::settings::Stored;
 
 /// Above this size, and `WASTE` times its live data, the store is rewritten at start.
@@ -33,6 +33,8 @@ pub enum Tree {
     Settings,
     /// Connections that the management API made or changed.
     ProviderConnections,
+    /// Providers that the management API made or changed.
+    Providers,
     /// Client keys that the management API made or changed.
     Keys,
     /// Pools that the management API made.
@@ -51,12 +53,13 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
         Self::Settings,
         Self::ProviderConnections,
+        Self::Providers,
         Self::Keys,
         Self::Pools,
         Self::Usage,
@@ -74,6 +77,7 @@ impl Tree {
             Self::Lockouts => "model_lockouts",
             Self::Settings => "settings",
             Self::ProviderConnections => "provider_connections",
+            Self::Providers => "provider_nodes",
             Self::Keys => "api_keys",
             Self::Pools => "quota_pools",
             Self::Usage => "quota_consumption",
@@ -227,6 +231,7 @@ impl Database {
         self.with(|db| {
             let mut stored = kept::load(db)?;
             stored.connections = kept_connections::load(db)?;
+            stored.providers = kept_providers::load(db)?;
             stored.keys = kept_keys::load(db)?;
             stored.pools = kept_pools::load(db)?;
             Ok(stored)
@@ -238,6 +243,7 @@ impl Database {
         self.with(|db| {
             kept::replace(db, stored)?;
             kept_connections::replace(db, &stored.connections)?;
+            kept_providers::replace(db, &stored.providers)?;
             kept_keys::replace(db, &stored.keys)?;
             kept_pools::replace(db, &stored.pools)
         })?;

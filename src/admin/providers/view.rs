@@ -58,7 +58,7 @@ fn auth_type(settings: &Settings, connection: &Connection) -> Value {
 }
 
 /// A class as `auth` and `authType` spell it.
-pub(super) fn auth_name(class: Class) -> &'static str {
+pub(in crate::admin) fn auth_name(class: Class) -> &'static str {
     match class {
         Class::Oauth => "oauth",
         Class::Apikey => "apikey",

@@ -163,7 +163,7 @@ fn credential_of(connection: &settings::Connection) -> Option<String> {
 /// It has something to send, or a way to get it, and may leave.
 pub(super) fn is_usable(provider: &settings::Provider, connection: &settings::Connection) -> bool {
     let authenticates = connection.credential.is_some() || renewable(provider, connection).is_some();
-    connection.active && !connection.proxy_lost && authenticates
+    connection.active && !connection.proxy_lost && !provider.lost && authenticates
 }
 
 /// Rules 4.1: the list is the environment's, else the built-in one.

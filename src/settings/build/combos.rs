@@ -81,7 +81,7 @@ fn target(context: &mut Context<'_>, sheet: &Sheet) -> Option<ComboTarget> {
 }
 
 fn check_model(context: &mut Context<'_>, sheet: &Sheet, provider: &str, model: &str) {
-    let Some(known) = context.known.providers.get(provider) else {
+    let Some(known) = context.known.provider(provider, &sheet.place) else {
         let accepted = context.known.provider_list();
         let problem = format!("names the provider {}, which does not exist", quoted(provider));
         context.refuse(sheet, MODEL, &problem, &accepted);

@@ -147,7 +147,7 @@ fn rotation(sheet: &Sheet) -> PerKind<SwitchOverride> {
 }
 
 fn check_provider(context: &mut Context<'_>, sheet: &Sheet, provider: &str) {
-    let known = provider.is_empty() || context.known.providers.contains_key(provider);
+    let known = provider.is_empty() || context.known.provider(provider, &sheet.place).is_some();
     if !known && context.checks_references() {
         let accepted = context.known.provider_list();
         let problem = format!("names the provider {}, which does not exist", quoted(provider));

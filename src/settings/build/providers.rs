@@ -4,10 +4,15 @@ use policy::ids::{Class, ModelId, ProviderId};
 
 use super::{Context, KnownProvider, streams};
 use crate::settings::Secret;
+use crate::settings::bodies::given;
 use crate::settings::entities::{AuthHeader, Format, Model, OauthClient, Provider, Source};
+use crate::settings::finding::Place;
 use crate::settings::sheet::Sheet;
+use crate::settings::stored_provider::{ONLY_STORED, is_lost};
 use crate::settings::value::Value;
 
+/// Names that begin with these are no provider's: combos, `auto`, shared models (routing 10.2, 12).
+const RESERVED: [&str; 3] = ["auto", "combo", "qtSd"];
 const MODELS: &str = "providers[].models[]";
 const TOKEN_URL: &str = "providers[].oauth.token_url";
 const CLIENT_ID: &str = "providers[].oauth.client_id";
@@ -16,11 +21,24 @@ const SCOPES: &str = "providers[].oauth.scopes";
 
 /// Reads every provider and makes its id known.
 pub(super) fn read(context: &mut Context<'_>) -> Vec<Provider> {
-    let sheets = context.root.list("providers[]");
-    sheets.iter().filter_map(|sheet| provider(context, sheet)).collect()
+    let mut providers = Vec::new();
+    for sheet in context.root.list("providers[]") {
+        let below = (sheet.place == Place::Stored).then_some(Source::File);
+        let read = provider(context, sheet, false);
+        providers.extend(read.map(|read| Provider { replaces: below, ..read }));
+    }
+    for sheet in context.root.list(ONLY_STORED) {
+        providers.extend(provider(context, sheet, true));
+    }
+    providers
 }
 
-fn provider(context: &mut Context<'_>, sheet: &Sheet) -> Option<Provider> {
+/// Only looks for what is wrong.
+pub(super) fn check(context: &mut Context<'_>, sheet: &Sheet) {
+    provider(context, sheet, false);
+}
+
+fn provider(context: &mut Context<'_>, sheet: &Sheet, only_stored: bool) -> Option<Provider> {
     let models = models(context, sheet);
     let id = sheet.text("providers[].id")?;
     let class = class(sheet);
@@ -29,7 +47,10 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet) -> Option<Provider> {
     let closed = models.as_ref().filter(|_| !passthrough_models);
     let names = |models: &Vec<Model>| models.iter().map(|model| model.id.to_string()).collect();
     let oauth = oauth(context, sheet, class);
-    let known = KnownProvider { class, models: closed.map(names), renews: oauth.is_some() };
+    let stored = sheet.place == Place::Stored;
+    // What the file's combos may ask of it was right with the file's own list.
+    let names = closed.filter(|_| !stored).map(names);
+    let known = KnownProvider { class, models: names, renews: oauth.is_some(), stored: only_stored };
     context.known.providers.entry(id.clone()).or_insert(known);
     Some(Provider {
         id: ProviderId::from(id),
@@ -44,12 +65,19 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet) -> Option<Provider> {
         oauth,
         timeouts: streams::timeouts(sheet, "providers[]"),
         watchdog: streams::watchdog(sheet, "providers[]"),
-        source: Source::File,
+        lost: is_lost(sheet),
+        given: given("providers[]", sheet),
+        source: if stored { Source::Stored } else { Source::File },
+        replaces: None,
     })
 }
 
 fn check_id(context: &mut Context<'_>, sheet: &Sheet, id: &str) {
     let key = "providers[].id";
+    if RESERVED.contains(&id) {
+        let problem = format!("`{id}` begins other names of models");
+        context.refuse(sheet, key, &problem, "another id");
+    }
     if context.builtin.providers.iter().any(|(other, _)| other == id) {
         let problem = format!("`{id}` is a provider of [demo]");
         context.refuse(sheet, key, &problem, "another id, or demo.enabled = false");

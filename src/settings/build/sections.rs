@@ -179,7 +179,7 @@ pub(super) fn check_overrides(context: &mut Context<'_>) {
         return;
     }
     for (provider, sheet) in context.root.named.get(OVERRIDES).into_iter().flatten() {
-        if !context.known.providers.contains_key(provider) {
+        if context.known.provider(provider, &sheet.place).is_none() {
             let accepted = context.known.provider_list();
             let problem = Problem::new("names a provider that does not exist", accepted);
             match &sheet.place {

@@ -1,0 +1,137 @@
+//! Providers that the management API made or changed, as records: one for each, with its headers and
+//! client secret sealed. Only what differs is written.
+
+use policy::time::Millis;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::codec::{self, Unreadable};
+use super::database::{Tree, quarantine};
+use super::vault::Vault;
+use crate::settings::{Kept, ProviderSecrets, StoredProvider, StoredProviders};
+
+/// A provider as it is stored.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    fields: Map<String, Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sealed: Option<String>,
+    #[serde(default)]
+    created_at: Millis,
+    #[serde(default)]
+    updated_at: Millis,
+}
+
+/// Reads all of them; their secrets are still sealed.
+pub(super) fn load(db: &sled::Db) -> Result<StoredProviders, sled::Error> {
+    let mut providers = StoredProviders::new();
+    for entry in db.open_tree(Tree::Providers.name())?.iter() {
+        let (key, value) = entry?;
+        match read(&key, &value) {
+            Ok((id, provider)) => drop(providers.insert(id, provider)),
+            Err(error) => quarantine(db, Tree::Providers, &key, &value, &error)?,
+        }
+    }
+    Ok(providers)
+}
+
+fn read(key: &[u8], value: &[u8]) -> Result<(String, StoredProvider), Unreadable> {
+    let id = std::str::from_utf8(key).ok().filter(|id| codec::is_id(id)).ok_or(Unreadable::Key)?;
+    let Row { fields, sealed, created_at, updated_at } = codec::open(value)?;
+    let secrets = sealed.map_or(Kept::Inherited, Kept::Sealed);
+    Ok((id.to_owned(), StoredProvider { fields, secrets, created_at, updated_at }))
+}
+
+/// Puts these in the place of what is there.
+pub(super) fn replace(db: &sled::Db, providers: &StoredProviders) -> Result<(), sled::Error> {
+    let tree = db.open_tree(Tree::Providers.name())?;
+    let mut batch = sled::Batch::default();
+    for key in tree.iter().keys() {
+        let key = key?;
+        if !std::str::from_utf8(&key).is_ok_and(|id| providers.contains_key(id)) {
+            batch.remove(key);
+        }
+    }
+    for (id, provider) in providers {
+        let row = Row {
+            fields: provider.fields.clone(),
+            sealed: provider.secrets.sealed().map(str::to_owned),
+            created_at: provider.created_at,
+            updated_at: provider.updated_at,
+        };
+        let bytes = codec::seal(&row).map_err(|error| sled::Error::Io(error.into()))?;
+        if tree.get(id)?.is_none_or(|old| *old != *bytes) {
+            batch.insert(id.as_bytes(), bytes);
+        }
+    }
+    tree.apply_batch(batch)
+}
+
+/// What the sealed secrets of a provider are bound to: they open in no connection's place.
+pub fn provider_record(id: &str) -> String {
+    format!("provider/{id}")
+}
+
+/// Opens what is sealed. What does not open stays as it is: the right key may come back.
+pub fn unlock_providers(providers: &mut StoredProviders, vault: &Vault) {
+    for (id, provider) in providers {
+        if let Kept::Sealed(sealed) = &provider.secrets
+            && let Ok(text) = vault.open(&provider_record(id), sealed)
+            && let Some(own) = ProviderSecrets::from_text(&text)
+        {
+            provider.secrets = Kept::Open(own, sealed.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{provider_record, unlock_providers};
+    use crate::settings::{Kept, ProviderSecrets, Secret, Stored, StoredProvider};
+    use crate::storage::database::tests::Folder;
+    use crate::storage::{Database, Tree, Vault};
+
+    const CANARY: &str = "canary-at-rest-0123456789";
+
+    fn vault(key: u32) -> Vault {
+        Vault::of_store("nowhere".as_ref(), Some(&format!("{key:064}"))).unwrap()
+    }
+
+    fn provider(id: &str) -> StoredProvider {
+        let own = ProviderSecrets {
+            headers: Some(vec![("x-org".into(), CANARY.into())]),
+            client_secret: Some(Secret::from(CANARY)),
+        };
+        let sealed = vault(1).seal(&provider_record(id), &own.to_text()).unwrap();
+        let fields = json!({"format": ["openai"], "baseUrl": "https://h"}).as_object().unwrap().clone();
+        StoredProvider { fields, secrets: Kept::Open(own, sealed), created_at: 1, updated_at: 2 }
+    }
+
+    fn stored(ids: &[&str]) -> Stored {
+        let providers = ids.iter().map(|id| ((*id).to_owned(), provider(id)));
+        Stored { providers: providers.collect(), ..Stored::default() }
+    }
+
+    #[test]
+    fn a_provider_comes_back_with_its_secrets_and_only_the_right_key_opens_them() {
+        let folder = Folder::new("kept-providers");
+        let path = folder.0.join("store");
+        let database = Database::open(&path).unwrap();
+        database.keep(&stored(&["a", "b"])).unwrap();
+        database.keep(&stored(&["b"])).unwrap();
+        drop(database);
+        let database = Database::open(&path).unwrap();
+        let mut wrong = database.stored().unwrap();
+        unlock_providers(&mut wrong.providers, &vault(2));
+        assert!(matches!(wrong.providers["b"].secrets, Kept::Sealed(_)), "kept, closed");
+        let mut right = database.stored().unwrap();
+        unlock_providers(&mut right.providers, &vault(1));
+        assert_eq!(right, stored(&["b"]));
+        let dump = database.records(Tree::Providers).unwrap();
+        assert_eq!(dump.len(), 1);
+        assert!(!String::from_utf8_lossy(&dump[0].1).contains(&CANARY[..8]));
+    }
+}

@@ -6,6 +6,7 @@ mod early;
 pub mod errors;
 mod inference;
 mod key_rules;
+mod leases;
 mod models;
 mod noted;
 pub mod state;
@@ -25,6 +26,11 @@ pub fn routes(config: &mut web::ServiceConfig) {
             let handler = move |request, payload| inference::handle(route, request, payload);
             config.service(only("POST", &path, web::post().to(handler)));
         }
+        let leases = web::resource(format!("{prefix}/session-leases"))
+            .route(web::post().to(leases::handle))
+            .route(web::method(actix_web::http::Method::OPTIONS).to(leases::options))
+            .default_service(web::to(|| std::future::ready(inference::wrong_method("POST"))));
+        config.service(leases);
         config.service(only("GET", &format!("{prefix}/models"), web::get().to(models::list)));
         config.service(only("GET", &format!("{prefix}/models/{{id:.+}}"), web::get().to(models::one)));
     }

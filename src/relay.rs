@@ -32,11 +32,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actors::blueprint::Blueprint;
+use actors::lease::desk::NoLease;
 use actors::permit::Owners;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use policy::blocked::Blocked;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::lease::Fence;
 use policy::plan::{Excluded, NoPlan};
 use policy::request;
 use policy::time::Millis;
@@ -118,6 +120,17 @@ pub struct Inquiry {
     pub limited: bool,
     /// What the request is like.
     pub traits: Arc<request::Traits>,
+    /// The lease under which a managed key asks.
+    pub lease: Option<Leased>,
+}
+
+/// What a request says of its lease (rules 7.6).
+#[derive(Clone, Debug)]
+pub struct Leased {
+    /// Owner, generation and key.
+    pub fence: Fence,
+    /// The connection that the client wants.
+    pub forced: Option<String>,
 }
 
 /// The target that a reply speaks of.
@@ -212,6 +225,8 @@ pub enum Trouble {
     TooManyAttempts,
     /// The combo's whole time was over (routing 7.15).
     ComboTimeout,
+    /// Its lease does not let it go (rules 7.6).
+    Lease(NoLease),
 }
 
 /// A request's end together with its story.

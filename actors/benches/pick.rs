@@ -78,6 +78,7 @@ fn board(blueprint: &Blueprint) -> Board {
             draining: false,
             usable: true,
             egress: None,
+            lease: None,
         };
         board.connections.insert(id.clone(), Arc::new(view));
     }
@@ -91,7 +92,7 @@ fn micros(lines: &str, accounts: &str) -> f64 {
     let board = board(&blueprint);
     let world = World { catalogue: &blueprint.catalogue, board: &board, memory: &Idle, now: START };
     let traits = Traits::default();
-    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None, traits: &traits };
+    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
     let started = Instant::now();
     for _ in 0..ROUNDS {
         let _ = black_box(plan(black_box(&ask), world, &mut Scripted::default()));

@@ -10,6 +10,7 @@ mod orders;
 mod outcome;
 mod siblings;
 mod slot;
+mod tenant;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -35,6 +36,7 @@ use tokio::sync::oneshot;
 use crate::blueprint::ConnectionNumbers;
 use crate::ceiling::Ceiling;
 use crate::directory::Links;
+use crate::lease::Tenancies;
 use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, ConnectionSnapshot, Owner, Publish, Snapshot, View};
 use crate::provider::{Leave, ProviderShared};
@@ -48,6 +50,7 @@ use limits::Lessons;
 pub use orders::{CheckFailed, Order};
 pub use siblings::CoolWith;
 pub use slot::{Admitted, Slot, Waiting};
+pub use tenant::{Tenant, Vacated};
 
 /// Lockouts of one connection; beyond that the connection rests instead (contract 8, "Models").
 const MOST_LOCKOUTS: u32 = 1000;
@@ -144,6 +147,8 @@ pub struct Connection {
     draining: bool,
     egress: Option<Egress>,
     numbers: ConnectionNumbers,
+    /// A timer looks when its lease ends.
+    lease_watched: bool,
     /// Since when it has its credential, if that was changed while this owner lived.
     credential_at: Millis,
     links: Links,
@@ -164,6 +169,8 @@ opens_letters! { Connection:
     Configure,
     Describe,
     Leave,
+    Tenant,
+    Vacated,
     #[cfg(feature = "test-hooks")]
     crate::messages::Poison,
 }
@@ -196,6 +203,7 @@ impl Connection {
             draining,
             egress,
             numbers,
+            lease_watched: false,
             credential_at: 0,
             links,
             watch,
@@ -223,7 +231,12 @@ impl Connection {
             draining: self.draining,
             egress: self.egress.clone(),
             usable: self.numbers.usable,
+            lease: self.links.router.leases.view(&self.shared.id, self.links.clock.now()),
         }))
+    }
+
+    fn tenancies(&self) -> Tenancies {
+        Tenancies::new(&self.links.router, &self.links.store)
     }
 
     fn pass_on(&self, changes: impl IntoIterator<Item = Change>) {
@@ -283,6 +296,7 @@ impl Actor for Connection {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.notify(Announce);
+        self.watch_lease(ctx);
     }
 }
 

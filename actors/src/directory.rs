@@ -14,6 +14,7 @@ use crate::blueprint::{MAX_QUEUED_TOTAL, MailboxBounds};
 use crate::ceiling::Ceiling;
 use crate::clock::Clock;
 use crate::connection::ConnectionShared;
+use crate::lease::Leases;
 use crate::lockout::LockoutShared;
 use crate::mailbox::{Gauge, Mailbox};
 use crate::messages::{Observer, Owner, Publish, Snapshot, StoreLink, View};
@@ -60,6 +61,8 @@ pub struct RouterShared {
     pub shares: AtomicU64,
     /// The cap of the whole process.
     pub ceiling: Arc<Ceiling>,
+    /// Who leases which connection (rules 7).
+    pub leases: Leases,
     /// Requests that wait in any connection's line (decision 14).
     pub queued: Arc<Gauge>,
     /// Replacements since the process started.
@@ -74,6 +77,7 @@ impl RouterShared {
             board: ArcSwap::from_pointee(Board::default()),
             shares: AtomicU64::new(0),
             ceiling: Arc::default(),
+            leases: Leases::default(),
             queued: Gauge::new(MAX_QUEUED_TOTAL),
             restarts: AtomicU64::new(0),
         }

@@ -3,9 +3,9 @@
 //!
 //! | actor | one per | owns | may be told |
 //! |---|---|---|---|
-//! | [`router::Router`] | process | board, routing memory, supervision of all others | `Pick`, `Publish`, `Served`, `Lock`, `Decay`, `CoolSiblings`, `Died`, `Apply`, `Restart` |
+//! | [`router::Router`] | process | board, routing memory, supervision of all others | `Pick`, `Offer`, `Publish`, `Served`, `Lock`, `Decay`, `CoolSiblings`, `Died`, `Apply`, `Restart` |
 //! | [`provider::Provider`] | provider | the breaker | `Admit`, `Record`, an `Order` |
-//! | [`connection::Connection`] | connection | its rest, its gate and line, the drain flag | `Acquire`, `Look`, `Settle`, `CheckFailed`, `CoolWith`, an `Order` |
+//! | [`connection::Connection`] | connection | its rest, its gate and line, its lease, the drain flag | `Acquire`, `Look`, `Settle`, `Tenant`, `CheckFailed`, `CoolWith`, an `Order` |
 //! | [`lockout::Lockout`] | barred model of a connection | failure count and deadline | `Fail`, `Succeed`, an `Order` |
 //!
 //! Handlers read the clock once, never wait, and answer in a few lines. What must
@@ -18,6 +18,7 @@ pub mod ceiling;
 pub mod clock;
 pub mod connection;
 pub mod directory;
+pub mod lease;
 pub mod lockout;
 pub mod mailbox;
 pub mod messages;

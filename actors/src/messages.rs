@@ -11,6 +11,7 @@ use policy::change::Change;
 use policy::cooldown::CooldownSnapshot;
 use policy::egress::Egress;
 use policy::ids::{ConnectionId, ProviderId};
+use policy::lease::{OwnerHash, Row};
 use policy::limiter::{Learnt, LimiterKey};
 use policy::lockout::{LockKey, LockoutSnapshot, LockoutView};
 use policy::quota::{Counts, SlotKey};
@@ -34,6 +35,8 @@ pub enum Owner {
     Lockout(ConnectionId, LockKey),
     /// What a key has used of a pool in a while. The router owns it; it is a record, no actor.
     Usage(SlotKey),
+    /// The newest lease of an owner (rules 7). Connections own them; it is a record, no actor.
+    Lease(OwnerHash),
 }
 
 impl Owner {
@@ -46,6 +49,7 @@ impl Owner {
             Self::Connection(_) => "connection",
             Self::Lockout(..) => "lockout",
             Self::Usage(_) => "usage",
+            Self::Lease(_) => "lease",
         }
     }
 
@@ -58,6 +62,7 @@ impl Owner {
             Self::Connection(id) => id.to_string(),
             Self::Lockout(connection, key) => key.id(connection),
             Self::Usage(SlotKey { pool, key, start }) => format!("{pool}/{start}/{key}"),
+            Self::Lease(owner) => owner.to_string(),
         }
     }
 }
@@ -95,6 +100,8 @@ pub enum Snapshot {
     Lockout(LockoutSnapshot),
     /// Of a while of a key's use.
     Usage(Counts),
+    /// Of an owner's newest lease.
+    Lease(Box<Row>),
 }
 
 /// What an owner publishes.
@@ -140,6 +147,11 @@ pub struct Save {
     pub snapshot: Option<Snapshot>,
 }
 
+/// To the store: writes everything now; answers whether it is on disk.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), String>")]
+pub struct Flush;
+
 /// Makes a handler panic, to test supervision.
 #[cfg(feature = "test-hooks")]
 #[derive(Clone, Debug, Message)]
@@ -150,18 +162,31 @@ pub struct Poison;
 #[derive(Clone)]
 pub struct StoreLink {
     recipient: Arc<ArcSwapOption<Recipient<Letter<Save>>>>,
+    flusher: Arc<ArcSwapOption<Recipient<Flush>>>,
     gauge: Arc<Gauge>,
 }
 
 impl StoreLink {
     /// A link without a store behind it; what is saved before one is installed is dropped.
     pub fn new(capacity: usize) -> Self {
-        Self { recipient: Arc::new(ArcSwapOption::empty()), gauge: Gauge::new(capacity) }
+        let flusher = Arc::new(ArcSwapOption::empty());
+        Self { recipient: Arc::new(ArcSwapOption::empty()), flusher, gauge: Gauge::new(capacity) }
     }
 
     /// Puts a store behind the link.
     pub fn install(&self, recipient: Recipient<Letter<Save>>) {
         self.recipient.store(Some(Arc::new(recipient)));
+    }
+
+    /// Puts a store behind the link that can be asked whether it has written.
+    pub fn install_flusher(&self, flusher: Recipient<Flush>) {
+        self.flusher.store(Some(Arc::new(flusher)));
+    }
+
+    /// Waits until everything that was posted from here is on disk; without a store there is none.
+    pub async fn flush(&self) -> Result<(), String> {
+        let Some(flusher) = self.flusher.load_full() else { return Ok(()) };
+        flusher.send(Flush).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     /// The count of waiting saves.

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use policy::breaker::{Admission, Grant};
 use policy::change::{Exclusion, Refusal};
 use policy::gate::{Patience, Stumble};
+use policy::lease::{Denied, Fence};
 use policy::limiter::RateHeaders;
 use policy::plan::Planned;
 use policy::time::Millis;
@@ -20,8 +21,9 @@ use policy::verdict::{BreakerMark, Failure, Verdict};
 use crate::clock::Clock;
 use crate::connection::{Acquire, Admitted, ConnectionShared, Settle, Slot};
 use crate::directory::{Directory, RouterShared};
+use crate::lease::Stay;
 use crate::mailbox::Unanswered;
-use crate::messages::Barrier;
+use crate::messages::{Barrier, StoreLink};
 use crate::provider::{Admit, Probe, ProviderShared};
 
 /// What a request needs to ask the owners of a target.
@@ -33,6 +35,8 @@ pub struct Owners {
     pub router: Arc<RouterShared>,
     /// The clock.
     pub clock: Clock,
+    /// The way to the store.
+    pub store: StoreLink,
 }
 
 /// The right to one call.
@@ -46,6 +50,7 @@ pub struct Permit {
     sent_at: Millis,
     egress: Option<Arc<str>>,
     limits: Option<RateHeaders>,
+    stay: Option<Stay>,
 }
 
 /// Owners of one connection that a request waits at, one after the other.
@@ -123,7 +128,8 @@ impl Owners {
         let grant = self.still_open(&provider, probe.as_ref())?;
         let sent_at = self.clock.now();
         let target = target.clone();
-        Ok(Permit { slot, probe, grant, connection, provider, target, sent_at, egress: None, limits: None })
+        let (egress, limits, stay) = (None, None, None);
+        Ok(Permit { slot, probe, grant, connection, provider, target, sent_at, egress, limits, stay })
     }
 
     /// The last look before dialling: a breaker that tripped since the plan refuses.
@@ -155,6 +161,21 @@ impl Permit {
     /// The target it is for.
     pub fn target(&self) -> &Planned {
         &self.target
+    }
+
+    /// The last look at leases before something is sent (rules 7.6.3, 7.4.6), after every wait. From
+    /// then on the request's own lease does not run out before the permit is dropped.
+    pub fn fence(&mut self, owners: &Owners, fence: Option<&Fence>) -> Result<(), Denied> {
+        let connection = &self.connection.id;
+        match (fence, &self.stay) {
+            (Some(fence), Some(stay)) => stay.holds(fence, connection),
+            (Some(fence), None) => {
+                self.stay = Some(owners.tenancies().enter(fence, connection, owners.clock)?);
+                Ok(())
+            }
+            (None, _) if owners.router.leases.is_empty() => Ok(()),
+            (None, _) => owners.tenancies().keeps_away(connection, owners.clock.now()),
+        }
     }
 
     /// Where the attempt comes from: the outbound proxy, else the local address (decision 31a).

@@ -6,6 +6,7 @@
 
 pub mod family;
 mod memory;
+pub mod offer;
 pub mod pick;
 mod publish;
 pub mod share;
@@ -18,6 +19,7 @@ use policy::board::Board;
 
 use crate::blueprint::{Blueprint, Placement};
 use crate::directory::{Directory, Links};
+use crate::lease::Tenancies;
 use crate::mailbox::opens_letters;
 use crate::messages::{Barrier, Publish};
 use crate::provider::Leave;
@@ -69,6 +71,8 @@ opens_letters! { Router:
     family::Apply,
     family::Restart,
     siblings::CoolSiblings,
+    offer::Offer,
+    offer::Tenancy,
     #[cfg(feature = "test-hooks")]
     crate::messages::Poison,
 }
@@ -78,8 +82,17 @@ impl Router {
     pub fn new(seed: Seed, mut restored: family::Restored, watch: DeathWatch) -> Self {
         let dice = seed.dice.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let usage = std::mem::take(&mut restored.usage);
-        let pools = &seed.blueprint.load().catalogue.pools;
+        let blueprint = seed.blueprint.load_full();
+        let pools = &blueprint.catalogue.pools;
         let sharing = share::Sharing::restored(usage, pools, &seed.links.store, seed.links.clock.now());
+        let (leases, now) = (std::mem::take(&mut restored.leases), seed.links.clock.now());
+        Tenancies::new(&seed.links.router, &seed.links.store).with(|book| {
+            book.restore(leases, now);
+            // Connections and keys may have gone while nobody was there.
+            let lives =
+                |id: &_| blueprint.connections.contains_key(id) || seed.directory.connection(id).is_some();
+            book.authorise(&blueprint.catalogue.managed, lives, now);
+        });
         Self {
             board: Board::default(),
             fold_due: false,
@@ -107,6 +120,10 @@ impl Actor for Router {
 }
 
 impl Router {
+    fn tenancies(&self) -> Tenancies {
+        Tenancies::new(&self.seed.links.router, &self.seed.links.store)
+    }
+
     /// Shares the board, at most once per drained mailbox: the message goes behind all that wait.
     fn fold(&mut self, ctx: &mut Context<Self>) {
         if !std::mem::replace(&mut self.fold_due, true) {

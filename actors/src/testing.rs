@@ -177,10 +177,20 @@ impl World {
 
     /// Owners that start from what a store gave back, on these arbiters.
     pub async fn restored(blueprint: Blueprint, restored: Restored, arbiters: Vec<ArbiterHandle>) -> Self {
+        Self::at(Clock::at(START), blueprint, restored, arbiters).await
+    }
+
+    /// The same when it is that late.
+    pub async fn at(
+        clock: Clock,
+        blueprint: Blueprint,
+        restored: Restored,
+        arbiters: Vec<ArbiterHandle>,
+    ) -> Self {
         let (changes, saves): (Told<_>, Told<_>) = Default::default();
         let (heard, kept) = (changes.clone(), saves.clone());
         let links = Links {
-            clock: Clock::at(START),
+            clock,
             router: Arc::new(RouterShared::new(blueprint.mailbox.router)),
             store: StoreLink::new(blueprint.mailbox.store),
             observer: Arc::new(move |owner, change| {
@@ -190,7 +200,12 @@ impl World {
         };
         links.store.install(Recorder(kept).start().recipient());
         let directory = Arc::new(Directory::default());
-        let owners = Owners { directory, router: links.router.clone(), clock: links.clock };
+        let owners = Owners {
+            directory,
+            router: links.router.clone(),
+            clock: links.clock,
+            store: links.store.clone(),
+        };
         let seed = Seed {
             blueprint: Arc::new(arc_swap::ArcSwap::from_pointee(blueprint)),
             directory: owners.directory.clone(),
@@ -274,7 +289,7 @@ impl World {
         let key = key.map(Into::into);
         let (model, traits) = (model.into(), Arc::default());
         let dialect = Dialect::Openai;
-        Pick { model, dialect, allowed: None, preferred: None, key, limited: false, traits }
+        Pick { model, dialect, allowed: None, preferred: None, key, limited: false, traits, lease: None }
     }
 
     /// Picks `model` and asks the owners of its first target.

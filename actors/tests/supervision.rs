@@ -239,6 +239,7 @@ fn a_verdict_planned_by_a_router_that_knows_nobody_yet_counts() {
                 key: None,
                 limited: false,
                 traits: Arc::default(),
+                lease: None,
             };
             let picked = owners.router.mailbox.ask(pick).await.unwrap().unwrap();
             owners.acquire(&picked.plan.targets[0], true).await

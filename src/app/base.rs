@@ -92,6 +92,7 @@ impl Base {
             directory: Arc::new(Directory::default()),
             router: links.router.clone(),
             clock: links.clock,
+            store: links.store.clone(),
         };
         Self {
             links,

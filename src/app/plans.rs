@@ -7,13 +7,15 @@ mod pools;
 mod timeouts;
 mod walls;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use policy::account::{self, AccountSettings};
 use policy::attempts::AttemptSettings;
 use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, ProviderEntry, Step};
 use policy::cooldown_wait::WaitSettings;
-use policy::ids::ModelId;
+use policy::ids::{ConnectionId, ModelId};
+use policy::lease::Managed;
 use policy::strategy;
 
 pub use flow::{execution_limit, gate_settings, is_protected};
@@ -26,7 +28,7 @@ use owners::is_usable;
 use super::tokens::{Sessions, renewable};
 use crate::http::auth::{Keys, hash};
 use crate::http::state::{HttpSettings, ListedModel};
-use crate::settings::{self, AuthHeader, Format, Settings};
+use crate::settings::{self, AuthHeader, Format, Scope, Settings};
 use crate::upstream::oauth::TokenHeader;
 use crate::upstream::{Endpoint, Endpoints, HeaderName, HeaderValue, Proxies, Route, Uri, join_url};
 
@@ -79,6 +81,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
         accounts: accounts(settings),
         pools: pools::pools(settings),
         direct_waits: settings.resilience.wait_for_cooldown,
+        managed: managed(settings),
         ..Catalogue::default()
     }
 }
@@ -91,6 +94,14 @@ fn listed(model: &settings::Model) -> (ModelId, ModelEntry) {
         ..ModelEntry::default()
     };
     (model.id.clone(), entry)
+}
+
+/// The keys that lease accounts (rules 7.1.1).
+fn managed(settings: &Settings) -> Managed {
+    Managed::new(settings.keys.iter().map(|key| {
+        let leases = key.scopes.contains(&Scope::Lease);
+        (key.name.as_str().into(), leases.then(|| key.allowed_connections.clone().into()))
+    }))
 }
 
 /// How a provider's accounts are chosen.
@@ -256,6 +267,14 @@ pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSet
         heartbeat: settings.stream.heartbeat,
         access_log: settings.log.access,
         keys,
+        names: names(settings),
         models: combos.chain(models).collect(),
     }
+}
+
+/// What the connections are called that managed keys may lease.
+fn names(settings: &Settings) -> HashMap<ConnectionId, String> {
+    let managed = managed(settings);
+    let leased = settings.connections.iter().filter(|connection| managed.reserves(&connection.id));
+    leased.map(|connection| (connection.id.clone(), connection.name.clone())).collect()
 }

@@ -88,6 +88,7 @@ impl Nursery {
             Store::new(database, dirty, interval, health, watch)
         });
         self.seed.links.store.install(store.clone().recipient());
+        self.seed.links.store.install_flusher(store.clone().recipient());
         self.store.store(Some(Arc::new(store)));
     }
 

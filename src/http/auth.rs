@@ -21,6 +21,8 @@ pub struct KeyPolicy {
     pub inference: bool,
     /// It may use the management API.
     pub manage: bool,
+    /// It leases connections, and sends requests under a lease only (rules 7).
+    pub lease: bool,
     /// The connections it may use; `None`: all.
     pub allowed: Option<Arc<[ConnectionId]>>,
     /// Of these, those that are tried before the others; `None`: none.
@@ -64,6 +66,7 @@ impl KeyPolicy {
             name: key.name.as_str().into(),
             inference: key.scopes.contains(&Scope::Inference),
             manage: key.scopes.contains(&Scope::Manage),
+            lease: key.scopes.contains(&Scope::Lease),
             allowed: some(&key.allowed_connections),
             preferred: some(&key.preferred_connections),
             rules: key.rules.clone(),
@@ -92,6 +95,7 @@ impl Keys {
             name: name.into(),
             inference: true,
             manage: false,
+            lease: false,
             allowed: None,
             preferred: None,
             rules: KeyRules::default(),

@@ -2,6 +2,7 @@
 //! switchtower makes itself carries a code of `Code`; README's table is tested against it.
 
 mod codes;
+mod lease;
 mod own_limit;
 
 use actix_web::HttpResponse;
@@ -18,6 +19,7 @@ use crate::formats::error::{ErrorFacts, body, frame};
 use crate::relay::{Lack, Story, Trouble};
 
 pub use codes::Code;
+pub(super) use lease::of_lease;
 use own_limit::own_limit;
 
 /// An error on its way out.
@@ -147,6 +149,7 @@ pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> 
             }
             problem
         }
+        Trouble::Lease(no_lease) => return of_lease(no_lease, model, now),
         Trouble::AllFailed { status, lack, retry_after_ms } => {
             let code = lack.map(Code::of_lack).unwrap_or(match status {
                 504 => Code::GatewayTimeout,

@@ -13,15 +13,15 @@ use futures_util::FutureExt;
 use policy::catalogue::Dialect;
 use policy::time::Millis;
 
-use super::auth::Caller;
+use super::auth::{Caller, KeyPolicy};
 use super::body::{Outbound, Unread, read};
 use super::early;
 use super::errors::{Code, Problem, capped, of_trouble, shown};
+use super::{key_rules, leases, noted};
 use super::state::{Http, HttpSettings, Running};
-use super::{key_rules, noted};
 use crate::formats::body::{is_complete_json, peek};
 use crate::formats::redact;
-use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, serve};
+use crate::relay::{Inquiry, Leased, Outcome, Reply, ReplyBody, Served, Story, serve};
 use crate::telemetry::Decision;
 use crate::upstream::{self, Route};
 
@@ -102,6 +102,11 @@ async fn answer(
             return refuse(problem);
         }
     }
+    let lease = match policy.as_deref().filter(|policy| policy.lease).map(|policy| leased(request, policy)) {
+        None => None,
+        Some(Ok(leased)) => Some(leased),
+        Some(Err(problem)) => return refuse(problem),
+    };
     let body = match read(payload, request.headers(), settings.max_body).await {
         Ok(body) => body,
         Err(unread) => return refuse(of_unread(&unread, settings.max_body)),
@@ -128,6 +133,7 @@ async fn answer(
         key: policy.as_ref().map(|policy| policy.name.clone()),
         limited: policy.is_some_and(|policy| policy.models.is_some()),
         traits: std::sync::Arc::default(),
+        lease,
     };
     let (served, inquiry) = match serve_in_time(http, inquiry, settings).await {
         InTime::Served(served, inquiry) => (served, inquiry),
@@ -179,7 +185,7 @@ async fn serve_in_time(http: &Http, inquiry: Inquiry, settings: &HttpSettings) -
     }
 }
 
-fn of_unread(unread: &Unread, most: usize) -> Problem {
+pub(super) fn of_unread(unread: &Unread, most: usize) -> Problem {
     match unread {
         Unread::TooLarge => {
             let message = format!("the body is larger than the {most} bytes that are accepted");
@@ -188,6 +194,16 @@ fn of_unread(unread: &Unread, most: usize) -> Problem {
         Unread::Stalled => Problem::new(Code::InvalidRequest, "the body stopped arriving").status(408),
         Unread::Broken => Problem::new(Code::InvalidRequest, "the body ended before it was complete"),
     }
+}
+
+/// What a managed key's request says of its lease.
+fn leased(request: &HttpRequest, policy: &KeyPolicy) -> Result<Leased, Problem> {
+    let fence = leases::context(request.headers(), policy)?;
+    let forced = request.headers().get(leases::CONNECTION).map(|value| {
+        // No connection is called like something that is no text.
+        value.to_str().unwrap_or("").trim().to_owned()
+    });
+    Ok(Leased { fence, forced })
 }
 
 /// Why a caller may not send requests.

@@ -1,5 +1,6 @@
 //! What a worker holds to serve clients, and whether the process may.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
 use arc_swap::ArcSwap;
+use policy::ids::ConnectionId;
 use policy::time::Millis;
 
 use super::auth::Keys;
@@ -29,6 +31,8 @@ pub struct HttpSettings {
     pub access_log: bool,
     /// Known keys.
     pub keys: Keys,
+    /// What people call the connections that are leased.
+    pub names: HashMap<ConnectionId, String>,
     /// What `/v1/models` lists.
     pub models: Vec<ListedModel>,
 }

@@ -10,6 +10,7 @@ use policy::attempts::{Attempts, Failed, Next};
 use policy::change::{Exclusion, Refusal};
 use policy::cooldown_wait::Waits;
 use policy::latency::is_failed;
+use policy::lease::Denied;
 use policy::plan::{Excluded, Plan, Planned};
 use policy::stream::Limit;
 use policy::time::Millis;
@@ -46,6 +47,8 @@ pub(super) struct Run<'a> {
     pub(super) waits: Waits,
     pub(super) story: Story,
     pub(super) bill: Bill<'a>,
+    /// What its lease said when it should have been sent.
+    pub(super) denied: Option<Denied>,
 }
 
 impl<'a> Run<'a> {
@@ -74,6 +77,7 @@ impl<'a> Run<'a> {
             waits,
             story,
             bill,
+            denied: None,
         }
     }
 
@@ -148,9 +152,10 @@ impl<'a> Run<'a> {
         self.attempts.refused(index, refusal)
     }
 
-    async fn send(&mut self, index: usize, permit: Permit) -> Result<Reply, Next> {
+    async fn send(&mut self, index: usize, mut permit: Permit) -> Result<Reply, Next> {
         let target = self.plan.targets[index].clone();
         let others = self.attempts.others_left(index);
+        self.fence(index, &mut permit)?;
         self.enter(index, &target);
         let mut lane = Lane { index, target, permit, started: Instant::now() };
         if let Some(delay) = self.hedge_delay(index) {
@@ -178,6 +183,20 @@ impl<'a> Run<'a> {
         self.worker.tower.metrics.attempt(&target, "success");
         permit.settle(Verdict::Success, true, !self.story.combo);
         self.reply(answer, committed, permit, &target)
+    }
+
+    /// Rules 7.6.4: whatever it has waited for, a request goes only while its lease stands; one without
+    /// a lease goes nowhere that is leased by now.
+    fn fence(&mut self, index: usize, permit: &mut Permit) -> Result<(), Next> {
+        let lease = self.inquiry.lease.as_ref();
+        let denied = permit.fence(&self.worker.tower.owners, lease.map(|lease| &lease.fence));
+        let Err(denied) = denied else { return Ok(()) };
+        if lease.is_some() {
+            self.denied = Some(denied);
+            return Err(Next::Exhausted);
+        }
+        let retry_at = if let Denied::Taken(until) = denied { until } else { None };
+        Err(self.refused(index, Refusal { why: Exclusion::Leased, retry_at }))
     }
 
     /// The router remembers how a combo's models and, if it weighs them, the accounts fare.

@@ -90,8 +90,8 @@ impl Run<'_> {
             !target.reason.is_own_limit() && target.until.is_some_and(|until| until <= now)
         };
         let news = std::mem::replace(seen, shares) != shares || self.story.excluded.iter().any(is_over);
-        // After a failure the last answer of this set is still to be told.
-        if !news || !self.attempts.failures().is_empty() {
+        // After a failure the last answer of this set is still to be told; a lease has one place only.
+        if self.inquiry.lease.is_some() || !news || !self.attempts.failures().is_empty() {
             return None;
         }
         let looked = owners.router.mailbox.ask(Look(asking(self.inquiry))).await.ok()?.ok()?;

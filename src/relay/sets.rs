@@ -9,6 +9,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use actors::lease::desk::NoLease;
 use actors::mailbox::Unanswered;
 use actors::router::pick::{Look, Pick, Picked};
 use policy::blocked::{Blocked, blocked};
@@ -43,11 +44,21 @@ pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
 }
 
 pub(super) async fn pick(worker: &Worker, inquiry: &Inquiry) -> Result<Picked, Trouble> {
-    match worker.tower.owners.router.mailbox.ask(asking(inquiry)).await {
-        Ok(picked) => picked.map_err(Trouble::NoPlan),
-        Err(Unanswered::Full) => Err(Trouble::RouterFull),
-        Err(Unanswered::Gone) => Err(Trouble::RouterGone),
+    let owners = &worker.tower.owners;
+    let told = |no_lease: NoLease| Trouble::Lease(no_lease);
+    if let Some(lease) = &inquiry.lease {
+        owners.check_lease(&lease.fence, lease.forced.as_deref()).map_err(|denied| told(denied.into()))?;
     }
+    let mut picked = match owners.router.mailbox.ask(asking(inquiry)).await {
+        Ok(picked) => picked.map_err(Trouble::NoPlan)?,
+        Err(Unanswered::Full) => return Err(Trouble::RouterFull),
+        Err(Unanswered::Gone) => return Err(Trouble::RouterGone),
+    };
+    if let Some(lease) = &inquiry.lease {
+        let allowed = inquiry.allowed.clone().unwrap_or_default();
+        owners.bind(&mut picked.plan, &lease.fence, &allowed).await.map_err(told)?;
+    }
+    Ok(picked)
 }
 
 pub(super) fn asking(inquiry: &Inquiry) -> Pick {
@@ -59,6 +70,7 @@ pub(super) fn asking(inquiry: &Inquiry) -> Pick {
         key: inquiry.key.clone(),
         limited: inquiry.limited,
         traits: inquiry.traits.clone(),
+        lease: inquiry.lease.as_ref().map(|lease| lease.fence.clone()),
     }
 }
 
@@ -86,6 +98,9 @@ impl Run<'_> {
             if let Some(outcome) = self.set().await {
                 return outcome;
             }
+            if let Some(denied) = self.denied.take() {
+                return Outcome::Ours(Trouble::Lease(denied.into()));
+            }
             let tried = !self.attempts.failures().is_empty();
             let told = match before.take() {
                 // An upstream has spoken; that all rest by now is not the better answer (routing 7.13).
@@ -106,6 +121,8 @@ impl Run<'_> {
             }
             match pick(self.worker, self.inquiry).await {
                 Ok(picked) => self.again(picked),
+                // A request without its lease is not told of what it was without it.
+                Err(trouble @ Trouble::Lease(_)) => return Outcome::Ours(trouble),
                 Err(_) => return told,
             }
             before = (self.attempts.dispatched() > 0).then_some(told);

@@ -310,6 +310,8 @@ pub enum Scope {
     Inference,
     /// Use the management API.
     Manage,
+    /// Lease connections, and ask models under such a lease only (rules 7).
+    Lease,
 }
 
 /// Who made an entity.

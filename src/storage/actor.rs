@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use actors::mailbox::Letter;
+pub use actors::messages::Flush;
 use actors::messages::{Owner, Save, Snapshot};
 use actors::watch::DeathWatch;
 use policy::usage::{Day, Written};
@@ -49,11 +50,6 @@ impl Health {
 
 /// The longest pause between two tries of a store that fails, in intervals.
 const LONGEST_PAUSE: u32 = 20;
-
-/// Writes everything now; answers whether it is on disk.
-#[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<(), String>")]
-pub struct Flush;
 
 /// Puts this in the place of what the management API has set; answers when it is on disk.
 #[derive(Clone, Debug, Message)]

@@ -3,6 +3,7 @@
 use actors::messages::{ConnectionSnapshot, Owner, Snapshot};
 use policy::breaker::BreakerSnapshot;
 use policy::ids::{ConnectionId, ProviderId};
+use policy::lease::{OwnerHash, Row};
 use policy::lockout::{LockKey, LockoutSnapshot};
 use policy::quota::{Counts, SlotKey};
 use serde::de::DeserializeOwned;
@@ -30,6 +31,8 @@ pub enum Record {
     Lockout(ConnectionId, LockoutSnapshot),
     /// Of a while of a key's use.
     Usage(SlotKey, Counts),
+    /// Of an owner's newest lease.
+    Lease(Row),
 }
 
 /// Why a record cannot be read.
@@ -53,6 +56,7 @@ pub(super) fn place(owner: &Owner) -> Option<(Tree, String)> {
         Owner::Connection(id) => Some((Tree::Connections, id.to_string())),
         Owner::Lockout(connection, key) => Some((Tree::Lockouts, key.id(connection))),
         Owner::Usage(_) => Some((Tree::Usage, owner.id())),
+        Owner::Lease(owner) => Some((Tree::Leases, owner.to_string())),
         Owner::Router | Owner::Store => None,
     }
 }
@@ -64,6 +68,7 @@ pub(super) fn write(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
         Snapshot::Connection(data) => seal(data),
         Snapshot::Lockout(data) => seal(data),
         Snapshot::Usage(data) => seal(data),
+        Snapshot::Lease(data) => seal(data),
     }
 }
 
@@ -106,6 +111,7 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
             Ok(Record::Lockout(connection, stored))
         }
         Tree::Usage => Ok(Record::Usage(slot(key).ok_or(Unreadable::Key)?, open(value)?)),
+        Tree::Leases => lease(key, open(value)?).map(Record::Lease),
         Tree::Settings
         | Tree::ProviderConnections
         | Tree::Providers
@@ -124,4 +130,11 @@ fn slot(text: &str) -> Option<SlotKey> {
     let (pool, start, key) = (parts.next()?, parts.next()?, parts.next()?);
     let start = start.parse().ok().filter(|_| is_id(pool) && !key.is_empty())?;
     Some(SlotKey { pool: pool.into(), key: key.into(), start })
+}
+
+/// A row says whose it is, as its key does.
+fn lease(key: &str, row: Row) -> Result<Row, Unreadable> {
+    let owner = OwnerHash::from_hex(key).filter(|owner| *owner == row.owner);
+    let named = is_id(row.connection.as_str()) && is_id(row.provider.as_str()) && row.generation > 0;
+    owner.filter(|_| named).map(|_| row).ok_or(Unreadable::Key)
 }

@@ -41,6 +41,8 @@ pub enum Tree {
     Pools,
     /// What keys have used of pools, by pool, time and key.
     Usage,
+    /// The newest lease of each owner, by the owner's hash.
+    Leases,
     /// What requests took, by day, key and who answered.
     History,
     /// Tokens of OAuth connections by id.
@@ -63,6 +65,7 @@ impl Tree {
         Self::Keys,
         Self::Pools,
         Self::Usage,
+        Self::Leases,
         Self::History,
         Self::Tokens,
         Self::Meta,
@@ -81,6 +84,7 @@ impl Tree {
             Self::Keys => "api_keys",
             Self::Pools => "quota_pools",
             Self::Usage => "quota_consumption",
+            Self::Leases => "session_leases",
             Self::History => "usage_history",
             Self::Tokens => "oauth_tokens",
             Self::Meta => "meta",
@@ -90,7 +94,7 @@ impl Tree {
 
     /// Whether its values are snapshots of owners.
     pub fn holds_snapshots(self) -> bool {
-        matches!(self, Self::Breakers | Self::Connections | Self::Lockouts | Self::Usage)
+        matches!(self, Self::Breakers | Self::Connections | Self::Lockouts | Self::Usage | Self::Leases)
     }
 }
 
@@ -293,6 +297,7 @@ fn load(db: &sled::Db) -> Result<Restored, sled::Error> {
                 Ok(Record::Connection(id, stored)) => drop(restored.connections.insert(id, stored)),
                 Ok(Record::Lockout(id, stored)) => restored.lockouts.push((id, stored)),
                 Ok(Record::Usage(slot, counts)) => restored.usage.push((slot, counts)),
+                Ok(Record::Lease(row)) => restored.leases.push(row),
                 Err(error) => quarantine(db, tree, &key, &value, &error)?,
             }
         }

@@ -282,7 +282,7 @@ fn each_mistake_of_a_key_is_found_at_its_line() {
         ("[[keys]]\nname = \"k\"\nkey = \" \"", 3, "keys[].key", "is empty"),
         ("[[keys]]\nname = \"k\"\nkey = \"env:NOT_THERE\"", 3, "keys[].key", "NOT_THERE is not set"),
         ("[[keys]]\nname = \"k\"\nkey = \"file:nothing\"", 3, "keys[].key", "cannot be read"),
-        (&key("scopes = [\"lease:exclusive\"]"), 4, "keys[].scopes", "not built yet"),
+        (&key("scopes = [\"lease:exclusive\"]"), 1, "keys[].allowed_connections", "must name"),
         (&key("scopes = [\"root\"]"), 4, "keys[].scopes", "inference | manage"),
         (&key("scopes = []"), 4, "keys[].scopes", "empty"),
         (&key("allowed_connections = [\"c\"]"), 4, "keys[].allowed_connections", "does not exist"),

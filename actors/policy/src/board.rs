@@ -9,6 +9,7 @@ use crate::change::{Exclusion, Refusal};
 use crate::cooldown::CooldownView;
 use crate::egress::Egress;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
+use crate::lease::LeaseView;
 use crate::lockout::LockoutView;
 use crate::time::Millis;
 use crate::window::WindowView;
@@ -26,6 +27,8 @@ pub struct ConnectionView {
     pub usable: bool,
     /// Where it was last seen to come from (decision 31a).
     pub egress: Option<Egress>,
+    /// Who leases it (rules 7).
+    pub lease: Option<LeaseView>,
 }
 
 impl ConnectionView {

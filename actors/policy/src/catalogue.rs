@@ -12,6 +12,7 @@ use crate::account::AccountSettings;
 use crate::attempts::AttemptSettings;
 use crate::cooldown_wait::WaitSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
+use crate::lease::Managed;
 use crate::quota::Pools;
 use crate::strategy::StrategySettings;
 use crate::validation::Validation;
@@ -282,6 +283,8 @@ pub struct Catalogue {
     pub direct_waits: WaitSettings,
     /// Accounts that client keys share.
     pub pools: Pools,
+    /// Keys that lease accounts.
+    pub managed: Managed,
 }
 
 /// Whether `text` fits `pattern`, in which `*` stands for any run of characters.

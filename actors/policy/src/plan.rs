@@ -25,6 +25,7 @@ use crate::dice::Dice;
 use crate::gate::Patience;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::Latency;
+use crate::lease::OwnerHash;
 use crate::reading::AccountReading;
 use crate::request::Traits;
 use crate::strategy::{self, ComboState, Field, Grain, Metrics, Note, Pool, Ranked, Spread};
@@ -48,6 +49,8 @@ pub struct Ask<'a> {
     pub allowed: Option<&'a [ConnectionId]>,
     /// What it is like.
     pub traits: &'a Traits,
+    /// Whose lease the request has (rules 7.6), or asks for.
+    pub lease: Option<&'a OwnerHash>,
 }
 
 /// What the router remembers beside the board: its own counts, never an owner's state.

@@ -105,7 +105,7 @@ impl Connection {
     }
 
     /// Why nobody is let in at all.
-    fn closed(&self) -> Option<Exclusion> {
+    pub(super) fn closed(&self) -> Option<Exclusion> {
         if self.shared.leaving.load(Ordering::SeqCst) {
             return Some(Exclusion::Unavailable);
         }

@@ -36,6 +36,8 @@ pub(crate) fn view(
         draining: stored.is_some_and(|stored| stored.draining),
         usable: numbers.usable,
         egress: stored.and_then(|stored| stored.egress.clone()),
+        // The router adds it: it is in the book, not here.
+        lease: None,
     }
 }
 

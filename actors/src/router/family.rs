@@ -10,6 +10,7 @@ use std::time::Duration;
 use actix::{AsyncContext, Context, Handler, Message};
 use policy::breaker::BreakerSnapshot;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::lease::Row;
 use policy::lockout::{LockKey, LockOrder, Lockout as Rule, LockoutSnapshot};
 use policy::quota::{Counts, SlotKey};
 use policy::time::Millis;
@@ -41,6 +42,8 @@ pub struct Restored {
     pub lockouts: Vec<(ConnectionId, LockoutSnapshot)>,
     /// What keys have used of pools.
     pub usage: Vec<(SlotKey, Counts)>,
+    /// The newest lease of each owner.
+    pub leases: Vec<Row>,
 }
 
 /// A model failed on a connection in a way that locks it.
@@ -227,7 +230,7 @@ impl Handler<Restart> for Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).iter().for_each(|shared| shared.mailbox.post(leave));
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
         }
     }
 }
@@ -264,6 +267,9 @@ impl Handler<Apply> for Router {
             settings.into_iter().for_each(|settings| shared.mailbox.post(settings));
         }
         self.sharing.retain(&blueprint.catalogue.pools, &self.seed.links.store);
+        let now = self.seed.links.clock.now();
+        // A connection that leaves is vacated when it has left.
+        self.tenancies().with(|book| book.authorise(&blueprint.catalogue.managed, |_| true, now));
         self.spawn_missing();
         self.fold(ctx);
     }

@@ -6,6 +6,7 @@ use actix::{Handler, Message};
 use policy::catalogue::Dialect;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::Sample;
+use policy::lease::Fence;
 use policy::plan::{Ask, NoPlan, Place, Plan, World, plan, prefer};
 use policy::request::Traits;
 
@@ -31,6 +32,8 @@ pub struct Pick {
     pub limited: bool,
     /// What the request is like.
     pub traits: Arc<Traits>,
+    /// What it says of its lease.
+    pub lease: Option<Fence>,
 }
 
 /// The answer to a pick.
@@ -50,6 +53,27 @@ pub struct Look(pub Pick);
 impl Router {
     /// The plan of `dice`, with the accounts that go last as far as the key's share is concerned.
     fn plan(&self, pick: &Pick, dice: &mut fastrand::Rng) -> Result<(Plan, Vec<ConnectionId>), NoPlan> {
+        // A lease stays where it is as long as it can: nobody else is weighed then.
+        let now = self.seed.links.clock.now();
+        let bound =
+            pick.lease.as_ref().and_then(|fence| self.seed.links.router.leases.active(&fence.owner, now));
+        let may = |id: &ConnectionId| pick.allowed.as_ref().is_none_or(|allowed| allowed.contains(id));
+        if let Some(own) = bound.map(|row| row.connection).filter(may) {
+            let planned = self.plan_within(pick, Some(&[own]), dice)?;
+            if !planned.0.targets.is_empty() {
+                return Ok(planned);
+            }
+        }
+        self.plan_within(pick, pick.allowed.as_deref(), dice)
+    }
+
+    /// The same over these connections; `None`: all.
+    pub(super) fn plan_within(
+        &self,
+        pick: &Pick,
+        allowed: Option<&[ConnectionId]>,
+        dice: &mut fastrand::Rng,
+    ) -> Result<(Plan, Vec<ConnectionId>), NoPlan> {
         let blueprint = self.seed.blueprint.load();
         let pools = &blueprint.catalogue.pools;
         if pick.limited && !pick.key.as_ref().is_some_and(|key| pools.admits(key, &pick.model)) {
@@ -59,8 +83,8 @@ impl Router {
         let now = self.seed.links.clock.now();
         let memory = Remembered { memory: &self.memory, directory: &self.seed.directory };
         let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
-        let (dialect, allowed) = (pick.dialect, pick.allowed.as_deref());
-        let ask = Ask { model: &pick.model, dialect, allowed, traits: &pick.traits };
+        let (dialect, lease) = (pick.dialect, pick.lease.as_ref().map(|fence| &fence.owner));
+        let ask = Ask { model: &pick.model, dialect, allowed, traits: &pick.traits, lease };
         let mut plan = plan(&ask, world, &mut Seeded(dice))?;
         if let Some(preferred) = &pick.preferred {
             prefer(&mut plan.targets, preferred);

@@ -95,7 +95,7 @@ impl Router {
                     }
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
         }
     }
 }

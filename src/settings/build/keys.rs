@@ -38,8 +38,12 @@ pub(super) fn check(context: &mut Context<'_>, sheet: &Sheet) {
 }
 
 fn key(context: &mut Context<'_>, sheet: &Sheet, others: &[Key]) -> Option<Key> {
-    let (secret, scopes) = (secret(context, sheet), scopes(context, sheet));
+    let (secret, scopes) = (secret(context, sheet), scopes(sheet));
     let allowed_connections = connections(context, sheet, ALLOWED);
+    if scopes.contains(&Scope::Lease) && allowed_connections.is_empty() {
+        let problem = "must name connections: `lease:exclusive` leases one of them";
+        context.refuse(sheet, ALLOWED, problem, "the ids of connections");
+    }
     let preferred_connections = preferred(context, sheet, &allowed_connections);
     let rules = key_rules::read(context, sheet);
     let name = sheet.text(NAME)?;
@@ -88,16 +92,14 @@ fn secret(context: &mut Context<'_>, sheet: &Sheet) -> Option<Secret> {
     }
 }
 
-fn scopes(context: &mut Context<'_>, sheet: &Sheet) -> Vec<Scope> {
+fn scopes(sheet: &Sheet) -> Vec<Scope> {
     let mut scopes = Vec::new();
     for text in sheet.texts(SCOPES) {
         match text.as_str() {
             "inference" => scopes.push(Scope::Inference),
             "manage" => scopes.push(Scope::Manage),
-            other => {
-                let problem = format!("`{other}` is not built yet");
-                context.refuse(sheet, SCOPES, &problem, "inference, manage");
-            }
+            // The table knows no other.
+            _ => scopes.push(Scope::Lease),
         }
     }
     scopes

@@ -8,7 +8,6 @@ use crate::settings::kind::{Data, Items, Kind, Shape};
 const CLASSES: &[&str] = &["oauth", "apikey", "local"];
 const FORMATS: &[&str] = &["openai", "anthropic", "responses", "gemini"];
 const AUTH_HEADERS: &[&str] = &["authorization: Bearer", "x-api-key", "x-goog-api-key", "api-key"];
-/// `lease:exclusive` is known, and refused with a reason of its own.
 const SCOPES: &[&str] = &["inference", "manage", "lease:exclusive"];
 /// Routes of clients, as a key may be kept to them.
 const ENDPOINTS: &[&str] = &[
@@ -146,8 +145,8 @@ pub(super) const ROWS: &[Row] = &[
     // [[keys]]
     row("keys[].name", Kind::Text(Shape::Plain), REQUIRED, "", "its name in logs and lists"),
     row("keys[].key", Kind::Secret, REQUIRED, "", "env:NAME, file:PATH or the key"),
-    row("keys[].scopes", Kind::List(Items::Of(SCOPES)), "inference", "", "inference | manage"),
-    row("keys[].allowed_connections", Kind::List(Items::Ids), "", "", "the only connections it may use; empty: all"),
+    row("keys[].scopes", Kind::List(Items::Of(SCOPES)), "inference", "", "inference | manage | lease:exclusive (with inference: it asks under a lease only)"),
+    row("keys[].allowed_connections", Kind::List(Items::Ids), "", "", "the only connections it may use; empty: all; lease:exclusive needs some"),
     row("keys[].preferred_connections", Kind::List(Items::Ids), "", "", "of these, those that are tried before the others"),
     row("keys[].quota_only", FLAG, "false", "", "it may only ask for the models of its quota pools"),
     row("keys[].model_access_mode", Kind::Choice(&["all", "restricted"]), "", "", "restricted: only what allowed_models and allowed_combos list; absent: restricted if one of them lists anything"),

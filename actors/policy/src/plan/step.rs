@@ -59,7 +59,8 @@ pub(super) fn add_step(
         any = true;
         let held = exclusion(entry, step, ask, world);
         let retry = world.board.retry_cooldown(&entry.id, world.now).filter(|_| combo);
-        match longer(retry, held) {
+        let held = longer(retry, held).or_else(|| leased(entry, ask, world));
+        match held {
             Some(refusal) => exclude(plan, step, Some(&entry.id), refusal, world),
             None => {
                 accounts.note(entry);
@@ -159,6 +160,20 @@ pub(super) fn exclusion(
         let lock = world.board.lock(&entry.id, (&step.provider, &step.model), world.now)?;
         Some(Refusal { why: Exclusion::ModelLockout, retry_at: Some(lock.until) })
     })
+}
+
+/// Rules 7.4.6, for an account that could serve otherwise: others' leases, and the accounts of managed
+/// keys for whoever has no lease.
+fn leased(entry: &ConnectionEntry, ask: &Ask<'_>, world: World<'_>) -> Option<Refusal> {
+    let lease = world.board.connections.get(&entry.id).and_then(|view| view.lease.as_ref());
+    let why = Exclusion::Leased;
+    match lease.filter(|lease| lease.bars(ask.lease, world.now)) {
+        Some(lease) => Some(Refusal { why, retry_at: lease.until }),
+        None if ask.lease.is_none() && world.catalogue.managed.reserves(&entry.id) => {
+            Some(Refusal { why, retry_at: None })
+        }
+        None => None,
+    }
 }
 
 /// Of two that hold a target back the one that holds it longer, so that the wait which is told

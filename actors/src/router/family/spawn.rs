@@ -78,7 +78,7 @@ impl Router {
                 Owner::Connection(id) => {
                     blueprint.connections.contains_key(id) || directory.connection(id).is_some()
                 }
-                Owner::Lockout(..) | Owner::Router | Owner::Store | Owner::Usage(_) => true,
+                Owner::Lockout(..) | Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => true,
             };
             if !known {
                 store.save(owner.clone(), None);
@@ -123,7 +123,7 @@ impl Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).is_some_and(|shared| end(&shared.mailbox, life))
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) => false,
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => false,
         }
     }
 
@@ -201,6 +201,7 @@ impl Router {
         // On the board before it speaks itself: the first pick must know who rests.
         let mut view = connection::first::view(&numbers, snapshot.as_ref(), self.seed.links.clock.now());
         view.retry = retry.view();
+        view.lease = self.seed.links.router.leases.view(id, self.seed.links.clock.now());
         self.board.connections.insert(id.clone(), Arc::new(view));
         let (links, watch, own) =
             (self.seed.links.clone(), self.watch(owner, shared.mailbox.life()), (shared.clone(), provider));
@@ -272,7 +273,7 @@ impl Router {
                     None => self.remove(owner),
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
         }
     }
 
@@ -289,7 +290,7 @@ impl Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).iter().for_each(|shared| count(&shared.restarts));
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
         }
     }
 
@@ -301,6 +302,10 @@ impl Router {
         }
         self.family.crashes.remove(owner);
         self.forget(owner);
+        if let Owner::Connection(id) = owner {
+            let now = self.seed.links.clock.now();
+            self.tenancies().with(|book| book.vacate(id, now));
+        }
         match owner {
             Owner::Provider(id) => {
                 directory.remove_provider(id).iter().for_each(|shared| shared.mailbox.close())
@@ -315,7 +320,7 @@ impl Router {
                     shared.lockouts.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
         }
     }
 }

@@ -95,7 +95,7 @@ impl Scene {
 
     fn plan(&self, model: &str, now: Millis, dice: &mut dyn Dice) -> Plan {
         let world = World { catalogue: &self.catalogue, board: &self.board, memory: &self.memory, now };
-        plan(&Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default() }, world, dice)
+        plan(&Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default(), lease: None }, world, dice)
             .unwrap()
     }
 
@@ -124,6 +124,7 @@ impl Scene {
             draining: false,
             usable: true,
             egress: None,
+            lease: None,
         };
         self.board.connections.insert(account.into(), Arc::new(view));
     }

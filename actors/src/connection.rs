@@ -5,6 +5,7 @@
 
 mod admission;
 pub(crate) mod first;
+mod leave;
 mod limits;
 mod orders;
 mod outcome;
@@ -20,7 +21,7 @@ use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle};
 use arc_swap::ArcSwap;
 use policy::board::ConnectionView;
 use policy::breaker::Grant;
-use policy::change::{Change, Exclusion, Refusal};
+use policy::change::{Change, Refusal};
 use policy::cooldown::{Cooldown, Trial};
 use policy::egress::Egress;
 use policy::gate::{Gate, Ticket};
@@ -41,7 +42,7 @@ use crate::mailbox::{Mailbox, opens_letters};
 use crate::messages::{Announce, Barrier, ConnectionSnapshot, Owner, Publish, Snapshot, View};
 use crate::provider::{Leave, ProviderShared};
 use crate::router::family::Lock;
-use crate::watch::{DeathWatch, End, stop_when_heard};
+use crate::watch::DeathWatch;
 
 use admission::Forget;
 pub use admission::{Acquire, Look};
@@ -382,29 +383,4 @@ impl Handler<Barrier> for Connection {
     type Result = ();
 
     fn handle(&mut self, _: Barrier, _: &mut Self::Context) {}
-}
-
-impl Handler<Leave> for Connection {
-    type Result = ();
-
-    fn handle(&mut self, Leave(end): Leave, ctx: &mut Self::Context) {
-        if end == End::Retired {
-            // Written before the count is read, as a slot gives its count back before it reads this.
-            self.shared.leaving.store(true, Ordering::SeqCst);
-            self.clear_line(Refusal { why: Exclusion::Unavailable, retry_at: None });
-            if self.shared.in_flight() > 0 {
-                return;
-            }
-        }
-        stop_when_heard(ctx, move |owner: &mut Self| owner.watch.expect(end));
-    }
-}
-
-#[cfg(feature = "test-hooks")]
-impl Handler<crate::messages::Poison> for Connection {
-    type Result = ();
-
-    fn handle(&mut self, _: crate::messages::Poison, _: &mut Self::Context) {
-        panic!("poisoned connection {}", self.shared.id);
-    }
 }

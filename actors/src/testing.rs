@@ -3,12 +3,14 @@
 //!
 //! On one arbiter with paused time nothing runs beside the test, so every count is exact.
 
+mod recorder;
+
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use actix::{Actor, Arbiter, ArbiterHandle, Context, Handler, System};
+use actix::{Actor, Arbiter, ArbiterHandle, System};
 use policy::breaker::BreakerSettings;
 use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use policy::change::{Change, Refusal};
@@ -27,14 +29,14 @@ use crate::clock::Clock;
 use crate::connection::ConnectionShared;
 use crate::directory::{Directory, Links, RouterShared};
 use crate::lockout::LockoutShared;
-use crate::mailbox::Letter;
-use crate::messages::{Barrier, Owner, Save, Snapshot, StoreLink};
+use crate::messages::{Barrier, Owner, Snapshot, StoreLink};
 use crate::permit::{Owners, Permit};
 use crate::provider::ProviderShared;
 use crate::router::family::Restored;
 use crate::router::pick::{Pick, Picked};
 use crate::router::{Router, Seed};
 use crate::watch::{DeathWatch, Living};
+use recorder::{Recorder, Told, told};
 
 /// What the clock of a world says at its start, epoch ms.
 pub const START: u64 = 1_700_000_000_000;
@@ -135,28 +137,6 @@ pub fn failure(verdict: &Verdict) -> Failure {
     }
 }
 
-/// A store that keeps only what it was told, in order.
-struct Recorder(Told<(Owner, Option<Snapshot>)>);
-
-type Told<T> = Arc<Mutex<Vec<T>>>;
-
-fn told<T: Clone>(list: &Told<T>) -> Vec<T> {
-    list.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-impl Actor for Recorder {
-    type Context = Context<Self>;
-}
-
-impl Handler<Letter<Save>> for Recorder {
-    type Result = ();
-
-    fn handle(&mut self, letter: Letter<Save>, _: &mut Self::Context) {
-        let save = letter.open();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((save.owner, save.snapshot));
-    }
-}
-
 /// Owners that live, and everything they told.
 pub struct World {
     /// The way to the owners.
@@ -198,7 +178,9 @@ impl World {
             }),
             living: Living::new(),
         };
-        links.store.install(Recorder(kept).start().recipient());
+        let recorder = Recorder(kept).start();
+        links.store.install(recorder.clone().recipient());
+        links.store.install_flusher(recorder.recipient());
         let directory = Arc::new(Directory::default());
         let owners = Owners {
             directory,

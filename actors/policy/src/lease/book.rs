@@ -109,12 +109,10 @@ impl LeaseBook {
             let mut entry = Entry { row, running: 0 };
             if entry.row.is_active() {
                 self.expire_at(&connection, now);
-                if self.held.contains_key(&connection) {
+                if *self.held.entry(connection).or_insert_with(|| owner.clone()) != owner {
                     entry.end(LeaseState::Invalidated, EndReason::ConnectionIneligible, now);
                     self.news.ended.push(entry.row.clone());
                     self.news.changed.insert(owner.clone());
-                } else {
-                    self.held.insert(connection, owner.clone());
                 }
             }
             self.rows.insert(owner.clone(), entry);

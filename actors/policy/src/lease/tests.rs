@@ -1,5 +1,7 @@
 //! Every transition of a lease as rows of rules 9.8, with its clock.
 
+use std::sync::Arc;
+
 use super::{
     Claim, Contention, Denied, EndReason, Fence, Lack, LeaseBook, LeaseState, LeaseView, Managed, OwnerHash,
     Row, TTL_MS, is_owner, lack, move_reason, retry_after_s, unsupported,
@@ -160,11 +162,14 @@ fn a_request_of_an_ended_lease_says_nothing_of_the_next_one() {
     assert_eq!(book.view(&"c1".into(), T0 + 5).unwrap().until, None, "the newer one runs");
 }
 
+/// A key's name, and what it may lease if it has the scope.
+type Key = (&'static str, Option<Arc<[ConnectionId]>>);
+
 /// Rules 7.6.9.
 #[test]
 fn a_lease_ends_with_the_right_to_it() {
     let list = |ids: &[&str]| Some(ids.iter().map(|id| ConnectionId::from(*id)).collect());
-    let rows: [(&str, Vec<(&str, Option<std::sync::Arc<[ConnectionId]>>)>, bool, Option<EndReason>); 5] = [
+    let rows: [(&str, Vec<Key>, bool, Option<EndReason>); 5] = [
         ("as before", vec![("KA", list(&["c2", "c1"]))], true, None),
         ("no key", vec![("KB", list(&["c1"]))], true, Some(EndReason::ManagedKeyRevoked)),
         ("no scope", vec![("KA", None)], true, Some(EndReason::AuthorizationChanged)),

@@ -67,8 +67,11 @@ pub use stored_connection::{
     Kept, OwnSecrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
 pub use stored_key::{KeyHash, StoredKey, StoredKeys, check_key, show_key};
+pub use stored_provider::{
+    ProviderSecrets, StoredProvider, StoredProviders, check_provider, connections_of, read_client_secret,
+    read_header, show_provider,
+};
 pub use stream::{OwnWatchdog, StreamRecovery, StreamSettings, Streaming, ThroughputWatchdog, Timeouts};
-pub use stored_provider::{ProviderSecrets, StoredProvider, StoredProviders, check_provider, connections_of, read_client_secret, read_header, show_provider};
 pub use table::{REQUIRED, Row, table};
 
 use policy::ids::ConnectionId;

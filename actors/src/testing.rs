@@ -268,10 +268,7 @@ impl World {
 
     /// A pick of a client with this key.
     pub fn pick_of(model: &str, key: Option<&str>) -> Pick {
-        let key = key.map(Into::into);
-        let (model, traits) = (model.into(), Arc::default());
-        let dialect = Dialect::Openai;
-        Pick { model, dialect, allowed: None, preferred: None, key, limited: false, traits, lease: None }
+        Pick { key: key.map(Into::into), ..Pick::new(model, Dialect::Openai) }
     }
 
     /// Picks `model` and asks the owners of its first target.

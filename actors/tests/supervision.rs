@@ -231,16 +231,7 @@ fn a_verdict_planned_by_a_router_that_knows_nobody_yet_counts() {
         // A task among the owners' own: it asks before they have told the new router who they are.
         let owners = world.owners.clone();
         let asked = actix::spawn(async move {
-            let pick = Pick {
-                model: "a/m".into(),
-                dialect: Dialect::Openai,
-                allowed: None,
-                preferred: None,
-                key: None,
-                limited: false,
-                traits: Arc::default(),
-                lease: None,
-            };
+            let pick = Pick::new("a/m", Dialect::Openai);
             let picked = owners.router.mailbox.ask(pick).await.unwrap().unwrap();
             owners.acquire(&picked.plan.targets[0], true).await
         });

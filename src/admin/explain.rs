@@ -31,15 +31,7 @@ pub(super) async fn explain(
     let fields = input::fields(&body, &ACCEPTED)?;
     let model = input::text(&fields, "model")?
         .ok_or_else(|| Refusal::invalid("model", "must be given: what a client would write as `model`"))?;
-    let mut pick = Pick {
-        model: model.as_str().into(),
-        dialect: Dialect::Openai,
-        allowed: None,
-        preferred: None,
-        key: None,
-        limited: false,
-        traits: Arc::new(traits(&fields)?),
-    };
+    let mut pick = Pick { traits: Arc::new(traits(&fields)?), ..Pick::new(model.as_str(), Dialect::Openai) };
     if let Some(name) = input::text(&fields, "key")? {
         let settings = settings.load();
         let policy = settings.keys.named(&name).ok_or_else(|| Refusal::NotFound("key".into(), name))?;

@@ -125,6 +125,11 @@ impl Keys {
         if self.by_hash.is_empty() { None } else { self.by_hash.get(&hash(key)) }
     }
 
+    /// The policy of a key that stands.
+    pub fn standing(&self, key: &str, now: Millis) -> Option<&Arc<KeyPolicy>> {
+        self.find(key).filter(|policy| policy.rules.standing.at(now).is_ok())
+    }
+
     /// The policy of the key of that name.
     pub fn named(&self, name: &str) -> Option<&Arc<KeyPolicy>> {
         self.by_hash.values().find(|policy| &*policy.name == name)

@@ -17,8 +17,8 @@ use super::auth::{Caller, KeyPolicy};
 use super::body::{Outbound, Unread, read};
 use super::early;
 use super::errors::{Code, Problem, capped, of_trouble, shown};
-use super::{key_rules, leases, noted};
 use super::state::{Http, HttpSettings, Running};
+use super::{key_rules, leases, noted};
 use crate::formats::body::{is_complete_json, peek};
 use crate::formats::redact;
 use crate::relay::{Inquiry, Leased, Outcome, Reply, ReplyBody, Served, Story, serve};
@@ -56,17 +56,18 @@ pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> Htt
     );
     let status = response.status().as_u16();
     http.worker.tower.metrics.request(route.path(), status, overhead);
-    if let Some(noted) = noted {
+    let unlogged = request.extensions().contains::<Unlogged>();
+    if let Some(noted) = noted.filter(|_| !unlogged) {
         let decision = noted::ended(noted, (&id, status), (entered.elapsed(), overhead));
         http.worker.tower.decisions.add(decision);
     }
-    if settings.access_log && !request.extensions().contains::<Unlogged>() {
+    if settings.access_log && !unlogged {
         tracing::info!(%id, route = route.path(), status, overhead_us = overhead.as_micros() as u64, "request");
     }
     response
 }
 
-/// Its key wants no line in the access log.
+/// Its key wants to be remembered nowhere.
 struct Unlogged;
 
 /// The answer, what of its time was waiting, and what is remembered of it.

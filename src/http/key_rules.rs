@@ -33,10 +33,7 @@ pub(super) fn admit(
     model: &str,
     headers: &HeaderMap,
 ) -> Result<(), Problem> {
-    if let Err(code) = may_ask(policy, http, model) {
-        let what = if code == Code::ComboNotAllowed { "combo" } else { "model" };
-        return Err(Problem::new(code, format!("this key may not ask for the {what} `{model}`")));
-    }
+    may_reach(policy, http, model)?;
     let limits = &policy.rules.limits;
     if limits.is_empty() {
         return Ok(());
@@ -44,6 +41,14 @@ pub(super) fn admit(
     let tower = &http.worker.tower;
     let admitted = tower.keys.admit(&policy.name, limits, session(headers), tower.owners.clock.now());
     admitted.map_err(of_denial)
+}
+
+/// The key may ask for this name.
+pub(super) fn may_reach(policy: &KeyPolicy, http: &Http, model: &str) -> Result<(), Problem> {
+    may_ask(policy, http, model).map_err(|code| {
+        let what = if code == Code::ComboNotAllowed { "combo" } else { "model" };
+        Problem::new(code, format!("this key may not ask for the {what} `{model}`"))
+    })
 }
 
 /// The key reaches this name, or a target that it leads to.

@@ -15,6 +15,7 @@ use super::auth::{KeyPolicy, credential, hash};
 use super::body::read;
 use super::errors::{Code, Problem, of_lease, rfc3339};
 use super::inference::of_unread;
+use super::key_rules;
 use super::state::{Http, HttpSettings};
 
 /// Names the owner of a lease; never forwarded, never logged (rules 7.6.8).
@@ -76,7 +77,8 @@ async fn answer(
     let key = credential(headers).filter(|key| !key.is_empty()).ok_or_else(|| {
         lease_problem(Code::LeaseAuthenticationRequired, "a lease needs a key: `Authorization: Bearer KEY`")
     })?;
-    let policy = settings.keys.find(key).cloned();
+    let now = http.worker.tower.owners.clock.now();
+    let policy = settings.keys.standing(key, now).cloned();
     let policy = policy.ok_or_else(|| lease_problem(Code::LeaseApiKeyInvalid, "this key is not known"))?;
     if !is_json(headers) {
         let message = "the body must be `application/json`";
@@ -89,6 +91,9 @@ async fn answer(
                        {action: release, generation, reason?} or {action: status, generation}";
         lease_problem(Code::LeaseActionInvalid, message)
     })?;
+    if let Action::Acquire(model) = &action {
+        key_rules::may_reach(&policy, http, model)?;
+    }
     allow(&policy, &action)?;
     let owner = owner(headers)?;
     let row = act(http, &policy, owner, &action).await?;

@@ -55,7 +55,7 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,

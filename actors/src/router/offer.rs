@@ -63,14 +63,14 @@ impl Router {
         let mut none = NoPlan::UnknownModel;
         for dialect in DIALECTS {
             let pick = Pick {
-                model: offer.model.clone(),
-                dialect,
                 allowed: Some(allowed.clone()),
                 key: Some(offer.key.clone()),
                 limited: offer.limited,
                 lease: Some(Fence { owner: offer.owner.clone(), generation: 0, key: offer.key.to_string() }),
+                ..Pick::new(offer.model.clone(), dialect)
             };
-            match (self.plan_within(&pick, Some(allowed)), &mut whole) {
+            let planned = self.plan_within(&pick, Some(allowed), &mut self.dice.clone());
+            match (planned, &mut whole) {
                 (Ok((plan, _)), None) => whole = Some(plan),
                 (Ok((plan, _)), Some(whole)) => {
                     whole.targets.extend(plan.targets);

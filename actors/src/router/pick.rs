@@ -36,6 +36,22 @@ pub struct Pick {
     pub lease: Option<Fence>,
 }
 
+impl Pick {
+    /// A request of nobody in particular, of which nothing more is known.
+    pub fn new(model: impl Into<Arc<str>>, dialect: Dialect) -> Self {
+        Self {
+            model: model.into(),
+            dialect,
+            allowed: None,
+            preferred: None,
+            key: None,
+            limited: false,
+            lease: None,
+            traits: Arc::default(),
+        }
+    }
+}
+
 /// The answer to a pick.
 #[derive(Debug)]
 pub struct Picked {

@@ -5,11 +5,21 @@ use policy::lease::EndReason;
 
 use super::{Action, GENERATION, OWNER, action, context, owner};
 use crate::http::auth::KeyPolicy;
+use crate::settings::KeyRules;
 
 const GOOD: &str = "vlo_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA-";
 
 fn policy() -> KeyPolicy {
-    KeyPolicy { name: "k".into(), inference: true, manage: false, lease: true, allowed: None, models: None }
+    KeyPolicy {
+        name: "k".into(),
+        inference: true,
+        manage: false,
+        lease: true,
+        allowed: None,
+        preferred: None,
+        rules: KeyRules::default(),
+        models: None,
+    }
 }
 
 /// Rules 7.3.0.

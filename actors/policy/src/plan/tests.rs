@@ -207,8 +207,13 @@ fn a_target_of_another_dialect_is_skipped_unless_all_are() {
 #[test]
 fn a_key_sees_only_its_connections() {
     let allowed: [ConnectionId; 1] = ["a-2".into()];
-    let ask =
-        Ask { model: "abc", dialect: Dialect::Openai, allowed: Some(&allowed), traits: &Traits::default(), lease: None };
+    let ask = Ask {
+        model: "abc",
+        dialect: Dialect::Openai,
+        allowed: Some(&allowed),
+        traits: &Traits::default(),
+        lease: None,
+    };
     let plan = make_ask(&ask, &Board::default()).unwrap();
     assert!(plan.targets.is_empty());
     assert!(reasons(&plan).iter().all(|(_, reason)| *reason == Exclusion::KeyNotAllowed));
@@ -287,7 +292,13 @@ fn a_half_open_breaker_must_be_asked() {
     open(&mut board, "b");
     let catalogue = catalogue();
     let world = World { catalogue: &catalogue, board: &board, memory: &Nothing, now: NOW + 10_000 };
-    let ask = Ask { model: "b/m", dialect: Dialect::Openai, allowed: None, traits: &Traits::default(), lease: None };
+    let ask = Ask {
+        model: "b/m",
+        dialect: Dialect::Openai,
+        allowed: None,
+        traits: &Traits::default(),
+        lease: None,
+    };
     let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
     assert!(plan.targets[0].grant.is_none());
 }
@@ -302,7 +313,13 @@ fn slow_start_spares_a_connection_that_came_back() {
     let mut board = Board::default();
     cool(&mut board, "b-1", 61_000);
     let back = NOW + 61_000;
-    let ask = Ask { model: "two", dialect: Dialect::Openai, allowed: None, traits: &Traits::default(), lease: None };
+    let ask = Ask {
+        model: "two",
+        dialect: Dialect::Openai,
+        allowed: None,
+        traits: &Traits::default(),
+        lease: None,
+    };
     let first = |at: u64, numbers: &[f64]| {
         let world = World { catalogue: &catalogue, board: &board, memory: &Nothing, now: at };
         order(&plan(&ask, world, &mut Scripted::new(numbers)).unwrap())[0].clone()
@@ -344,7 +361,13 @@ fn shares(steps: usize, accounts: usize) -> Vec<usize> {
         combos: [(all.name.clone(), all)].into(),
         ..Catalogue::default()
     };
-    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None, traits: &Traits::default(), lease: None };
+    let ask = Ask {
+        model: "all",
+        dialect: Dialect::Openai,
+        allowed: None,
+        traits: &Traits::default(),
+        lease: None,
+    };
     let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };
     let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
     assert!(plan.targets.is_sorted_by_key(|target| target.step), "priority keeps its order");
@@ -370,7 +393,8 @@ fn what_a_combo_expects_of_an_answer_goes_with_its_plan() {
     let mut catalogue = catalogue();
     catalogue.combos.get_mut("pin").unwrap().validation = Some(rules.clone());
     let of = |model| {
-        let ask = Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default(), lease: None };
+        let ask =
+            Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default(), lease: None };
         let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };
         plan(&ask, world, &mut Scripted::default()).unwrap().validation
     };

@@ -95,8 +95,12 @@ impl Scene {
 
     fn plan(&self, model: &str, now: Millis, dice: &mut dyn Dice) -> Plan {
         let world = World { catalogue: &self.catalogue, board: &self.board, memory: &self.memory, now };
-        plan(&Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default(), lease: None }, world, dice)
-            .unwrap()
+        plan(
+            &Ask { model, dialect: Dialect::Openai, allowed: None, traits: &Traits::default(), lease: None },
+            world,
+            dice,
+        )
+        .unwrap()
     }
 
     fn order(&self, model: &str, now: Millis, numbers: &[f64]) -> Vec<String> {

@@ -51,7 +51,7 @@ async fn served(world: &World, connection: &str, first_byte_ms: Option<u32>) {
     world.owners.router.mailbox.post(Served {
         combo: None,
         place: None,
-        first: true,
+        first: None,
         provider: "a".into(),
         connection: connection.into(),
         model: "m".into(),

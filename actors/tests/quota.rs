@@ -52,7 +52,7 @@ fn served(connection: &str, news: News) -> Served {
     Served {
         combo: Some(MODEL.into()),
         place: None,
-        first: true,
+        first: None,
         provider: "a".into(),
         connection: connection.into(),
         model: "m".into(),

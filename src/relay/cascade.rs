@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
         self.worker.tower.owners.router.mailbox.post(Record {
             combo: self.plan.combo.clone(),
             place: target.place.clone(),
-            first: self.attempts.dispatched() == 1,
+            first: self.plan.targets.first().and_then(|first| first.place.clone()),
             provider: target.provider.clone(),
             connection: target.connection.clone(),
             model: target.model.clone(),

@@ -98,6 +98,13 @@ pub struct Place {
     pub within: Option<Arc<Place>>,
 }
 
+impl Place {
+    /// Both are the same entry of the same combo.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.key == other.key && self.combo == other.combo
+    }
+}
+
 /// One target a request may be sent to.
 #[derive(Clone, Debug)]
 pub struct Planned {

@@ -57,10 +57,17 @@ impl RoutingMemory {
         self.combos.entry(combo.clone()).or_default().take(note);
     }
 
-    /// How an attempt on an entry of a combo ended.
+    /// An entry of a combo is asked first.
+    pub(super) fn asked(&mut self, combo: &Arc<str>, key: &Arc<str>) {
+        self.combos.entry(combo.clone()).or_default().used(key);
+    }
+
+    /// How an attempt on an entry of a combo ended; the pick has counted the first choice.
     pub(super) fn heard(&mut self, combo: &Combo, news: &News<'_>) {
         let state = self.combos.entry(combo.name.clone()).or_default();
-        *state.uses.entry(news.key.clone()).or_default() += 1;
+        if !news.first {
+            state.used(news.key);
+        }
         if let Some(rule) = strategy::find(combo.strategy) {
             rule.heard(state, news, &combo.settings);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix::{Handler, Message};
-use policy::catalogue::Dialect;
+use policy::catalogue::{Catalogue, Dialect};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::Sample;
 use policy::lease::Fence;
@@ -119,11 +119,16 @@ impl Handler<Pick> for Router {
         self.dice = dice;
         let (mut plan, last) = planned?;
         let lease = self.take_turns(&mut plan, &last);
-        let counts_use = self.seed.blueprint.load().catalogue.accounts.counts_use();
+        let blueprint = self.seed.blueprint.load();
+        let counts_use = blueprint.catalogue.accounts.counts_use();
         for (combo, note) in std::mem::take(&mut plan.notes) {
             self.memory.note(&combo, note);
         }
         // The pick counts its own use, so that a burst is spread before anybody has answered.
+        let first = plan.targets.first().and_then(|first| first.place.as_deref());
+        for place in known_places(first, &blueprint.catalogue) {
+            self.memory.asked(&place.combo, &place.key);
+        }
         if let Some(first) = plan.targets.first().filter(|_| counts_use) {
             self.memory.used(&first.provider, &first.connection, self.seed.links.clock.now());
         }
@@ -140,6 +145,17 @@ impl Handler<Look> for Router {
     }
 }
 
+/// A place and those around it.
+fn ways(place: Option<&Place>) -> impl Iterator<Item = &Place> {
+    std::iter::successors(place, |place| place.within.as_deref())
+}
+
+/// Those in combos that are configured. Clients choose the models of pools: a record for each
+/// name would grow without end.
+fn known_places<'a>(place: Option<&'a Place>, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Place> {
+    ways(place).filter(|place| catalogue.combos.contains_key(&place.combo))
+}
+
 /// How an attempt went, for the router's memory.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
@@ -148,8 +164,8 @@ pub struct Served {
     pub combo: Option<Arc<str>>,
     /// Where the target stood in it.
     pub place: Option<Arc<Place>>,
-    /// It was the first choice of its plan.
-    pub first: bool,
+    /// Where the first choice of its plan stood: one that was asked in its place is told so.
+    pub first: Option<Arc<Place>>,
     /// The provider that was tried.
     pub provider: ProviderId,
     /// The connection that was tried.
@@ -177,15 +193,13 @@ impl Handler<Served> for Router {
             let sample = Sample { at: self.seed.links.clock.now(), first_byte_ms, failed };
             self.memory.latencies.record(&connection, &model, sample);
         }
-        // Clients choose the models of pools: a record for each name would grow without end.
-        let known = |place: &&Place| blueprint.catalogue.combos.contains_key(&place.combo);
-        for place in std::iter::successors(place.as_deref(), |place| place.within.as_deref()).filter(known) {
+        for place in known_places(place.as_deref(), &blueprint.catalogue) {
             let combo = &blueprint.catalogue.combos[&place.combo];
             let heard = policy::strategy::News {
                 key: &place.key,
                 entry: place.entry,
                 of: place.of,
-                first,
+                first: ways(first.as_deref()).any(|first| first.is_same(place)),
                 provider: &provider,
                 connection: &connection,
                 model: &model,

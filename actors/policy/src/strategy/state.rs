@@ -4,7 +4,7 @@
 //! really sent. Only the last good target is stored (routing 4.24): the rest is learnt anew in
 //! a few requests.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,14 +16,14 @@ use crate::ids::{ConnectionId, ModelId, ProviderId};
 pub struct Sticky {
     /// Its execution key.
     pub key: Arc<str>,
-    /// Successes in a row.
+    /// Turns in a row; a turn counts from its pick on, so that a burst does not lengthen the run.
     pub count: u32,
 }
 
 /// A shuffled deck: each is drawn once before any repeats (routing 4.14).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deck {
-    /// The keys it was made of, sorted.
+    /// The keys it was made of, in declared order.
     pub of: Arc<[Arc<str>]>,
     /// Those that are still to come, next one last.
     pub left: Vec<Arc<str>>,
@@ -47,11 +47,13 @@ pub struct ComboState {
     pub cursor: u64,
     /// The run that is on.
     pub sticky: Option<Sticky>,
+    /// Entries that were asked out of turn: each gives its next turn away.
+    pub owing: HashSet<Arc<str>>,
     /// The deck.
     pub deck: Deck,
     /// Who served it last.
     pub last_good: Option<LastGood>,
-    /// Attempts by execution key, good and bad.
+    /// Times it was asked by execution key, whatever came of it; the pick counts the first choice.
     pub uses: HashMap<Arc<str>, u64>,
 }
 
@@ -62,8 +64,12 @@ pub enum Note {
     Cursor(u64),
     /// The run that is on from now.
     Sticky(Option<Sticky>),
+    /// This entry has given its turn away.
+    Paid(Arc<str>),
     /// The deck after the draw.
     Deck(Deck),
+    /// An entry counts as used so often.
+    Uses(Arc<str>, u64),
     /// The last good target is gone (routing 4.16).
     ForgetLastGood,
 }
@@ -74,9 +80,16 @@ impl ComboState {
         match note {
             Note::Cursor(cursor) => self.cursor = cursor,
             Note::Sticky(sticky) => self.sticky = sticky,
+            Note::Paid(key) => drop(self.owing.remove(&key)),
             Note::Deck(deck) => self.deck = deck,
+            Note::Uses(key, count) => drop(self.uses.insert(key, count)),
             Note::ForgetLastGood => self.last_good = None,
         }
+    }
+
+    /// An entry is asked.
+    pub fn used(&mut self, key: &Arc<str>) {
+        *self.uses.entry(key.clone()).or_default() += 1;
     }
 }
 
@@ -89,7 +102,7 @@ pub struct News<'a> {
     pub entry: usize,
     /// How many entries there are.
     pub of: usize,
-    /// It was the first choice of its plan.
+    /// It was the first choice of its plan, or another account of it.
     pub first: bool,
     /// Who was asked.
     pub provider: &'a ProviderId,

@@ -82,23 +82,36 @@ impl Table {
         Self { rows, ..Self::default() }
     }
 
-    /// What the strategy would say; nothing is remembered.
-    pub fn rank(&self, strategy: &dyn Strategy, dice: &mut dyn Dice) -> Ranked {
-        let field = Field {
+    /// What a strategy may look at.
+    pub fn field(&self) -> Field<'_> {
+        Field {
             pool: self,
             state: &self.state,
             settings: &self.settings,
             request: &self.request,
             now: self.now,
-        };
-        strategy.rank(&field, dice)
+        }
     }
 
-    /// The names in the order of a real request: what it changes is remembered.
+    /// The names of entries in this order.
+    pub fn names(&self, order: &[usize]) -> String {
+        order.iter().map(|index| &*self.rows[*index].key).collect()
+    }
+
+    /// What the strategy would say; nothing is remembered.
+    pub fn rank(&self, strategy: &dyn Strategy, dice: &mut dyn Dice) -> Ranked {
+        strategy.rank(&self.field(), dice)
+    }
+
+    /// The names in the order of a real request: what it changes is remembered, and the first
+    /// that can be asked counts as used.
     pub fn take(&mut self, strategy: &dyn Strategy, dice: &mut dyn Dice) -> Vec<String> {
         let ranked = self.rank(strategy, dice);
         for note in ranked.notes {
             self.state.take(note);
+        }
+        if let Some(first) = ranked.order.iter().find(|index| self.rows[**index].eligible) {
+            self.state.used(&self.rows[*first].key);
         }
         ranked.order.iter().map(|index| self.rows[*index].key.to_string()).collect()
     }
@@ -117,6 +130,9 @@ impl Table {
             model: &row.model,
             good,
         };
+        if !first {
+            self.state.used(&row.key);
+        }
         strategy.heard(&mut self.state, &news, &self.settings);
     }
 }

@@ -9,6 +9,13 @@ pub trait Dice {
     fn below(&mut self, bound: usize) -> usize;
 }
 
+/// Shuffles from the last place down (routing 0.3).
+pub fn shuffle<T>(items: &mut [T], dice: &mut dyn Dice) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, dice.below(last + 1));
+    }
+}
+
 /// Dice that throw a written list, then zeros: for worked examples.
 #[derive(Clone, Debug, Default)]
 pub struct Scripted {

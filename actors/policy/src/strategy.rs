@@ -5,21 +5,43 @@
 //! through [`ComboState`], and says an order together with [`Note`]s. Notes are what a real
 //! request changes; an explanation throws them away, so asking why changes nothing.
 
+mod affinity;
+mod cache_optimized;
+mod context_optimized;
+mod cost_optimized;
+mod fill_first;
+mod least_used;
+mod lkgp;
 mod p2c;
 mod pool;
 mod priority;
+mod random;
+mod round_robin;
+mod run;
 mod settings;
 mod state;
+mod strict_random;
 #[cfg(test)]
 pub(crate) mod table;
+mod weighted;
 
+pub use cache_optimized::CacheOptimized;
+pub use context_optimized::ContextOptimized;
+pub use cost_optimized::CostOptimized;
+pub use fill_first::FillFirst;
+pub use least_used::LeastUsed;
+pub use lkgp::Lkgp;
 pub use p2c::P2c;
 pub use pool::{Metrics, Pool, Spread};
 pub use priority::Priority;
+pub use random::Random;
+pub use round_robin::RoundRobin;
 pub use settings::{
     AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
 };
 pub use state::{ComboState, Deck, LastGood, News, Note, Sticky};
+pub use strict_random::StrictRandom;
+pub use weighted::Weighted;
 
 use crate::dice::Dice;
 use crate::request::Traits;
@@ -104,10 +126,27 @@ pub trait Strategy: Sync {
     fn yields_to_cache(&self) -> bool {
         false
     }
+    /// A session that is tied to a connection may go first (routing 3.2, 3.4, 4.18).
+    fn yields_to_session(&self, _request: &Traits) -> bool {
+        true
+    }
 }
 
 /// Every strategy that is built, in the order of the documentation.
-pub static STRATEGIES: &[&dyn Strategy] = &[&Priority, &P2c];
+pub static STRATEGIES: &[&dyn Strategy] = &[
+    &Priority,
+    &Weighted,
+    &RoundRobin,
+    &FillFirst,
+    &P2c,
+    &Random,
+    &LeastUsed,
+    &CostOptimized,
+    &StrictRandom,
+    &Lkgp,
+    &ContextOptimized,
+    &CacheOptimized,
+];
 
 /// The strategy of that name or alias, whatever its case (routing 0.5).
 pub fn find(name: &str) -> Option<&'static dyn Strategy> {

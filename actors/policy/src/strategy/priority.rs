@@ -1,6 +1,7 @@
 //! `priority`: declared order, top to bottom (routing 4.1).
 
 use crate::dice::Dice;
+use crate::request::Traits;
 use crate::strategy::{Field, Ranked, Strategy};
 
 /// The declared order.
@@ -28,6 +29,10 @@ targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"
 
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
         Ranked::of((0..field.pool.count()).collect())
+    }
+
+    fn yields_to_session(&self, _: &Traits) -> bool {
+        false
     }
 }
 

@@ -19,15 +19,18 @@ pub struct StrategySettings {
 /// How long a turn is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RotationSettings {
-    /// `round-robin`: successes in a row on one entry (routing 8.2), 1 to 1000.
+    /// `round-robin`: turns in a row of one entry (routing 8.2), 1 to 1000.
     pub sticky_round_robin_limit: u32,
     /// `weighted`: the same after a draw (routing 4.2d), 1 to 1000; 1: off.
     pub sticky_weighted_limit: u32,
+    /// `weighted`: after the draw the others keep their declared order, because they stand in
+    /// tiers (routing 4.2c).
+    pub declared_fallbacks: bool,
 }
 
 impl Default for RotationSettings {
     fn default() -> Self {
-        Self { sticky_round_robin_limit: 1, sticky_weighted_limit: 1 }
+        Self { sticky_round_robin_limit: 1, sticky_weighted_limit: 1, declared_fallbacks: false }
     }
 }
 

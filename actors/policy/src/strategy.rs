@@ -19,7 +19,9 @@ mod random;
 mod round_robin;
 mod run;
 mod settings;
+pub mod stage;
 mod state;
+mod stickiness;
 mod strict_random;
 #[cfg(test)]
 pub(crate) mod table;
@@ -40,6 +42,7 @@ pub use settings::{
     AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
 };
 pub use state::{ComboState, Deck, LastGood, News, Note, Sticky};
+pub use stickiness::Stickiness;
 pub use strict_random::StrictRandom;
 pub use weighted::Weighted;
 

@@ -2,7 +2,8 @@
 //!
 //! Scores within 5 % are a tie: fewer requests in flight, then the dice (decision 26e).
 //! A connection that has just come back keeps a draw it won only with a growing
-//! probability (decision 34).
+//! probability (decision 34). One without a record has one draw in ten that it lost: nobody is
+//! left without requests for good (FC-050).
 
 use std::cmp::Ordering;
 
@@ -12,6 +13,9 @@ use crate::strategy::{Field, Pool, Ranked, Strategy};
 
 /// Scores closer than this share of the larger one are a tie.
 const TIE: f64 = 0.05;
+
+/// Part of the draws that an unknown one has though it lost them.
+const TRIED: f64 = 0.1;
 
 /// The better of two drawn at random.
 pub struct P2c;
@@ -28,7 +32,8 @@ impl Strategy for P2c {
     fn doc_long(&self) -> &'static str {
         "Two targets are drawn; the one with the better record of answers and first-byte times \
          goes first. Scores within 5 % are a tie, decided by fewer requests in flight, then by \
-         the dice. The others keep their declared order."
+         the dice. One that has no record yet keeps a tenth of the draws that it loses. The \
+         others keep their declared order."
     }
 
     fn example(&self) -> &'static str {
@@ -48,7 +53,8 @@ targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }, { model = "oth
         let second_wins = second_is_better(pool, first, second, dice);
         let (won, lost) = if second_wins { (second, first) } else { (first, second) };
         let kept = pool.keeps_draw(won);
-        let gives_away = kept < 1.0 && pool.breaker(lost) != BreakerState::Open && dice.unit() >= kept;
+        let able = pool.breaker(lost) != BreakerState::Open;
+        let gives_away = able && (kept < 1.0 && dice.unit() >= kept || is_tried(pool, (won, lost), dice));
         let winner = if gives_away { lost } else { won };
         let mut order = Vec::with_capacity(count);
         order.push(winner);
@@ -72,6 +78,12 @@ fn second_is_better(pool: &dyn Pool, first: usize, second: usize, dice: &mut dyn
         Ordering::Greater => true,
         Ordering::Equal => dice.below(2) == 1,
     }
+}
+
+/// One that nothing is known of loses to whoever has answered once, and then nothing would ever
+/// be known of it: now and then it has the draw that it lost.
+fn is_tried(pool: &dyn Pool, (won, lost): (usize, usize), dice: &mut dyn Dice) -> bool {
+    pool.metrics(lost).is_none() && pool.metrics(won).is_some() && dice.unit() >= 1.0 - TRIED
 }
 
 /// Higher is better; an open breaker is minus infinity.
@@ -164,6 +176,19 @@ mod tests {
         two[0].keeps_draw = 0.1;
         assert_eq!(rank(&two, &[0.0, 0.0, 0.09]), [0, 1]);
         assert_eq!(rank(&two, &[0.0, 0.0, 0.1]), [1, 0]);
+    }
+
+    /// FC-050: C has a draw in ten that it lost, until something is known of it.
+    #[test]
+    fn fc_050_an_unknown_one_is_tried() {
+        assert_eq!(rank(&abc(), &[2.0, 1.0, 0.89]), [1, 0, 2]);
+        assert_eq!(rank(&abc(), &[2.0, 1.0, 0.9]), [2, 0, 1]);
+        let mut open = abc();
+        open[2].breaker = BreakerState::Open;
+        assert_eq!(rank(&open, &[2.0, 1.0, 0.9]), [1, 0, 2]);
+        let mut known = abc();
+        known[2] = candidate(0.0, 1.0);
+        assert_eq!(rank(&known, &[2.0, 1.0, 0.9]), [1, 0, 2]);
     }
 
     #[test]

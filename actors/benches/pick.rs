@@ -20,7 +20,7 @@ use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::{Latency, Summary};
 use policy::plan::{Ask, Memory, World, plan};
 use policy::request::Traits;
-use policy::strategy::Metrics;
+use policy::strategy::{self, Metrics};
 use policy::window::WindowView;
 
 const ROUNDS: u32 = 20_000;
@@ -47,12 +47,12 @@ impl Memory for Idle {
 }
 
 fn main() {
-    for rule in ["priority", "p2c"] {
+    for rule in strategy::names() {
         for count in [1, 1000] {
             let providers: Vec<String> = (0..count).map(|n| format!("p{n}: c{n}\n")).collect();
             let targets: Vec<String> = (0..count).map(|n| format!("p{n}/m")).collect();
             let lines = format!("{}all {rule}: {}", providers.concat(), targets.join(" "));
-            println!("{rule:10} {count:4} targets:  {:7.2} µs", micros(&lines, "fill-first"));
+            println!("{rule:17} {count:4} targets:  {:7.2} µs", micros(&lines, "fill-first"));
         }
     }
     for rule in account::names() {

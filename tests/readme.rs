@@ -1,20 +1,21 @@
 //! README's tables are compared with the code they describe: a table that drifts fails
 //! here, with the text that would be right; `REWRITE_README=1 cargo test --test readme` puts it there.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use policy::account;
-use policy::strategy::STRATEGIES;
+use policy::strategy::{STRATEGIES, Strategy};
 use policy::verdict;
 use switchtower::demo::behaviours;
 use switchtower::http::errors::Code;
 use switchtower::settings::{REQUIRED, Row, table};
 
-fn block(name: &str) -> String {
-    let readme = include_str!("../README.md");
+/// Where the block stands in a README.
+fn block(readme: &str, name: &str) -> Range<usize> {
     let start = readme.find(&format!("<!-- {name}:")).expect("README has the block");
-    let body = readme[start..].split_once("-->\n").expect("the comment is closed").1;
-    body.split_once("<!-- end -->").expect("the block is closed").0.to_owned()
+    let begin = start + readme[start..].find("-->\n").expect("the comment is closed") + "-->\n".len();
+    begin..begin + readme[begin..].find("<!-- end -->").expect("the block is closed")
 }
 
 /// Tests run side by side, and each that rewrites reads the file first.
@@ -23,12 +24,14 @@ static WRITES: Mutex<()> = Mutex::new(());
 /// Compares a block with what it should be. With `REWRITE_README` set it is put right instead.
 #[track_caller]
 fn assert_block(name: &str, wanted: &str) {
-    let found = block(name);
+    let readme = include_str!("../README.md");
+    let found = &readme[block(readme, name)];
     if found != wanted && std::env::var_os("REWRITE_README").is_some() {
         let _turn = WRITES.lock().expect("no test panics while it writes");
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-        let readme = std::fs::read_to_string(&path).expect("README can be read");
-        std::fs::write(&path, readme.replacen(&found, wanted, 1)).expect("README can be written");
+        let mut readme = std::fs::read_to_string(&path).expect("README can be read");
+        readme.replace_range(block(&readme, name), wanted);
+        std::fs::write(&path, readme).expect("README can be written");
         return;
     }
     assert_eq!(found, wanted, "REWRITE_README=1 puts it right");
@@ -50,6 +53,20 @@ fn every_strategy_is_in_the_table_and_no_other() {
         .map(|strategy| format!("| `{}` | {} |\n", strategy.name(), strategy.doc_short()))
         .collect();
     assert_block("strategies", &format!("| name | orders targets by |\n|---|---|\n{rows}"));
+}
+
+#[test]
+fn every_strategy_is_explained_with_an_example() {
+    let of = |strategy: &&dyn Strategy| {
+        let also = match strategy.aliases() {
+            [] => String::new(),
+            aliases => format!(" (also `{}`)", aliases.join("`, `")),
+        };
+        let (name, text, example) = (strategy.name(), strategy.doc_long(), strategy.example());
+        format!("**`{name}`**{also}. {text}\n\n```toml\n[[combos]]\n{example}\n```\n\n")
+    };
+    let all: String = STRATEGIES.iter().map(of).collect();
+    assert_block("strategy-texts", &format!("\n{all}"));
 }
 
 #[test]

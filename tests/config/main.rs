@@ -12,6 +12,7 @@ mod rows;
 mod rules;
 mod shipped;
 mod stored;
+mod strategies;
 mod stream;
 mod support;
 mod validation;

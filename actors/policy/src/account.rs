@@ -83,12 +83,15 @@ pub struct AccountSettings {
     /// Most points that `p2c` gives for slow or failing answers, 0 to 20; 0: none, and nothing
     /// is recorded (core 4.5).
     pub latency_weight: f64,
+    /// How long a session stays with its account after its last request, ms; 0: not at all
+    /// (rules 6.5).
+    pub affinity_ttl_ms: Millis,
 }
 
 impl AccountSettings {
     /// Uses of accounts must be counted.
     pub fn counts_use(&self) -> bool {
-        self.strategy != AccountStrategy::FillFirst
+        self.strategy != AccountStrategy::FillFirst || self.affinity_ttl_ms > 0
     }
 
     /// Answers of direct requests must be recorded too.

@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod account;
+pub mod affinity;
 pub mod attempts;
 pub mod backoff;
 pub mod blocked;

@@ -6,6 +6,7 @@ mod entries;
 mod leads;
 mod names;
 mod prefer;
+mod session;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Usage;
+use crate::affinity::Pinned;
 use crate::attempts::{AttemptSettings, MAX_DISPATCHES};
 use crate::board::Board;
 use crate::breaker::Grant;
@@ -37,6 +39,7 @@ pub use leads::{Leads, leads};
 use names::Named;
 pub use prefer::prefer;
 use step::{Turn, add_step, may_be_passed};
+use session::Session;
 
 /// A request, free of its dialect's details.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +77,10 @@ pub trait Memory {
     /// What an account said of its quota.
     fn reading(&self, _connection: &ConnectionId) -> Option<&AccountReading> {
         None
+    }
+    /// The pins of a session, also those that have expired (rules 6).
+    fn pins(&self, _session: &str) -> &[Pinned] {
+        &[]
     }
     /// Sessions seen on an account lately (decision 27a).
     fn sessions(&self, _connection: &ConnectionId, _now: Millis) -> u32 {
@@ -219,7 +226,7 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
     let step = Step::new(provider.id.clone(), model);
     let attempts = AttemptSettings { waits: world.catalogue.direct_waits, ..AttemptSettings::direct() };
     let mut plan = empty(None, "single", attempts, 1);
-    plan.timed = world.catalogue.accounts.records_latency();
+    plan.timed = world.catalogue.accounts.records_latency() || Session::of(ask, world).is_some();
     add_step(&mut plan, Turn { index: 0, step: &step, left: 0, only: None, place: None }, ask, world, dice);
     Ok(plan)
 }
@@ -269,10 +276,15 @@ impl Making<'_> {
             request: self.ask.traits,
             now: self.world.now,
         };
-        let ranked = match rule {
+        let mut ranked = match rule {
             Some(rule) => rule.rank(&field, self.dice),
             None => Ranked::of((0..entries.count()).collect()),
         };
+        if let Some(session) =
+            Session::of(self.ask, self.world).filter(|_| rule.is_some_and(|r| r.may_lift()))
+        {
+            session.lift(&mut ranked.order, &entries);
+        }
         self.plan.notes.extend(ranked.notes.into_iter().map(|note| (combo.name.clone(), note)));
         self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());
         let base = self.steps;

@@ -121,6 +121,10 @@ pub trait Strategy: Sync {
     fn reserves(&self) -> bool {
         false
     }
+    /// An entry that serves the session already may go before its first choice (routing 3.4).
+    fn may_lift(&self) -> bool {
+        true
+    }
     /// Its first choice stays first in the prompt-cache stage (routing 3.8, decision 23).
     fn keeps_first(&self) -> bool {
         true

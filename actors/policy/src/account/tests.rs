@@ -31,7 +31,8 @@ fn timed(summary: Summary) -> Account {
 }
 
 fn p2c(accounts: &[Account], weight: f64, numbers: &[f64]) -> Vec<usize> {
-    let settings = AccountSettings { strategy: AccountStrategy::P2c, latency_weight: weight };
+    let settings =
+        AccountSettings { strategy: AccountStrategy::P2c, latency_weight: weight, affinity_ttl_ms: 0 };
     order(accounts, settings, T0, &mut Scripted::new(numbers))
 }
 

@@ -2,16 +2,18 @@
 //!
 //! With `fill-first` nothing is weighed and nothing is thrown. Otherwise at most as many are
 //! weighed as the plan has room for; a larger provider is entered at a random place, so that every
-//! account has the same chance and a plan costs the same whatever the provider's size.
+//! account has the same chance and a plan costs the same whatever the provider's size. A session
+//! goes first where it is at home (rules 6).
 
 use std::sync::Arc;
 
-use super::{Plan, Planned, World, connections};
+use super::session::{self, Seat, Session};
+use super::{Ask, Plan, Planned, World, connections};
 use crate::account::{self, Account, AccountStrategy};
 use crate::board::ConnectionView;
 use crate::catalogue::{ConnectionEntry, Step};
 use crate::dice::Dice;
-use crate::ids::ConnectionId;
+use crate::ids::{Class, ConnectionId};
 use crate::time::{MINUTE, Millis};
 
 /// The longest that a failure is held against an account after its rest, ms.
@@ -27,17 +29,27 @@ pub(super) struct Accounts<'a> {
     /// Targets that are there already.
     before: usize,
     weighed: Vec<Account>,
+    session: Option<Session<'a>>,
+    seats: Vec<Seat>,
 }
 
 impl<'a> Accounts<'a> {
     pub(super) fn new(
         plan: &Plan,
         (step, only): (&'a Step, Option<&'a ConnectionId>),
+        ask: &Ask<'a>,
         world: World<'a>,
     ) -> Self {
         let combo = plan.combo.as_ref().and_then(|name| world.catalogue.combos.get(name));
         let slow_start_ms = combo.map_or(0, |combo| combo.slow_start_ms);
-        Self { world, step, only, slow_start_ms, before: plan.targets.len(), weighed: Vec::new() }
+        let before = plan.targets.len();
+        // One account is chosen already: no session moves it.
+        let session = Session::of(ask, world).filter(|_| only.is_none());
+        Self { world, step, only, slow_start_ms, before, weighed: Vec::new(), session, seats: Vec::new() }
+    }
+
+    fn pinned(&self) -> Option<&'a ConnectionId> {
+        self.session?.account(self.step)
     }
 
     fn are_weighed(&self) -> bool {
@@ -52,24 +64,40 @@ impl<'a> Accounts<'a> {
     ) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> + use<'a> {
         let (only, all) = (self.only, || connections(self.step, self.world.catalogue));
         let all = || all().filter(move |entry| only.is_none_or(|only| *only == entry.id));
-        let count = if self.are_weighed() { all().count() } else { 0 };
+        let pinned = self.pinned();
+        let is_placed = self.session.is_some() && pinned.is_none();
+        let count = if self.are_weighed() || is_placed { all().count() } else { 0 };
         let skipped = if count > room { dice.below(count) } else { 0 };
-        all().skip(skipped).chain(all().take(skipped))
+        let tied = move |entry: &&Arc<ConnectionEntry>| pinned == Some(&entry.id);
+        let first = pinned.and_then(|_| all().find(tied));
+        let others = all().skip(skipped).chain(all().take(skipped));
+        first.into_iter().chain(others.filter(move |entry| !tied(entry)))
     }
 
     /// Notes one that was put into the plan.
-    pub(super) fn note(&mut self, entry: &ConnectionEntry) {
+    pub(super) fn note(&mut self, entry: &ConnectionEntry, class: Class) {
         if self.are_weighed() {
             self.weighed.push(self.weigh(entry));
+        }
+        if self.session.is_some() {
+            self.seats.push(Seat::of(entry, class, self.world));
         }
     }
 
     /// Brings the targets of the step into their order.
     pub(super) fn arrange(self, targets: &mut Vec<Planned>, dice: &mut dyn Dice) {
-        if self.weighed.len() <= 1 {
+        if targets.len() - self.before <= 1 || (self.weighed.is_empty() && self.seats.is_empty()) {
             return;
         }
-        let order = account::order(&self.weighed, self.world.catalogue.accounts, self.world.now, dice);
+        let mut order = match self.are_weighed() {
+            true => account::order(&self.weighed, self.world.catalogue.accounts, self.world.now, dice),
+            false => (0..targets.len() - self.before).collect(),
+        };
+        if self.session.is_some() {
+            let first = session::first(&targets[self.before..], &self.seats, self.pinned());
+            order.retain(|index| *index != first);
+            order.insert(0, first);
+        }
         let mut own: Vec<Option<Planned>> = targets.drain(self.before..).map(Some).collect();
         targets.extend(order.into_iter().filter_map(|index| own[index].take()));
     }

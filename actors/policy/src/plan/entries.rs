@@ -142,6 +142,19 @@ impl<'a> Entries<'a> {
         });
     }
 
+    /// Whether the account could be asked for this entry now.
+    pub(super) fn leads_to(&self, index: usize, provider: &ProviderId, account: &ConnectionId) -> bool {
+        let (only, mut any) = (self.one(index), false);
+        if only.is_some_and(|only| only != account) {
+            return false;
+        }
+        self.each(index, &mut |step| {
+            let fits = step.provider == *provider && step.admits(account);
+            any = any || (fits && self.serves_now(step, Some(account)));
+        });
+        any
+    }
+
     fn serves_now(&self, step: &Step, only: Option<&ConnectionId>) -> bool {
         gate(step, true, self.ask, self.world).is_ok()
             && connections(step, self.world.catalogue)

@@ -53,7 +53,7 @@ pub(super) fn add_step(
         Ok(passed) => passed,
         Err(refusal) => return exclude(plan, step, None, refusal, world),
     };
-    let mut accounts = Accounts::new(plan, (step, only), world);
+    let mut accounts = Accounts::new(plan, (step, only), ask, world);
     let mut any = false;
     for entry in accounts.walk(room, dice) {
         any = true;
@@ -63,7 +63,7 @@ pub(super) fn add_step(
         match held {
             Some(refusal) => exclude(plan, step, Some(&entry.id), refusal, world),
             None => {
-                accounts.note(entry);
+                accounts.note(entry, provider.class);
                 plan.targets.push(Planned {
                     provider: step.provider.clone(),
                     class: provider.class,

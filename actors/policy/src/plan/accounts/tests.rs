@@ -77,7 +77,7 @@ fn catalogue(accounts: usize) -> Catalogue {
     Catalogue {
         providers: [(provider.id.clone(), provider)].into(),
         combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
-        accounts: AccountSettings { strategy: AccountStrategy::P2c, latency_weight: 0.0 },
+        accounts: AccountSettings { strategy: AccountStrategy::P2c, latency_weight: 0.0, affinity_ttl_ms: 0 },
         ..Catalogue::default()
     }
 }

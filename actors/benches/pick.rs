@@ -88,7 +88,8 @@ fn board(blueprint: &Blueprint) -> Board {
 fn micros(lines: &str, accounts: &str) -> f64 {
     let mut blueprint = blueprint(lines);
     let strategy = account::find(accounts).expect("a strategy that exists");
-    Arc::make_mut(&mut blueprint.catalogue).accounts = AccountSettings { strategy, latency_weight: 10.0 };
+    Arc::make_mut(&mut blueprint.catalogue).accounts =
+        AccountSettings { strategy, latency_weight: 10.0, affinity_ttl_ms: 0 };
     let board = board(&blueprint);
     let world = World { catalogue: &blueprint.catalogue, board: &board, memory: &Idle, now: START };
     let traits = Traits::default();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actix::{Message, Recipient};
 use arc_swap::ArcSwapOption;
+use policy::affinity::{Pin, PinKey};
 use policy::board::ConnectionView;
 use policy::breaker::{BreakerSnapshot, BreakerView};
 use policy::change::Change;
@@ -37,6 +38,8 @@ pub enum Owner {
     Usage(SlotKey),
     /// The newest lease of an owner (rules 7). Connections own them; it is a record, no actor.
     Lease(OwnerHash),
+    /// The tie of a session to an account: a record of the router's too.
+    Pin(PinKey),
 }
 
 impl Owner {
@@ -50,6 +53,7 @@ impl Owner {
             Self::Lockout(..) => "lockout",
             Self::Usage(_) => "usage",
             Self::Lease(_) => "lease",
+            Self::Pin(_) => "pin",
         }
     }
 
@@ -63,6 +67,7 @@ impl Owner {
             Self::Lockout(connection, key) => key.id(connection),
             Self::Usage(SlotKey { pool, key, start }) => format!("{pool}/{start}/{key}"),
             Self::Lease(owner) => owner.to_string(),
+            Self::Pin(PinKey { provider, session }) => format!("{provider}/{session}"),
         }
     }
 }
@@ -102,6 +107,8 @@ pub enum Snapshot {
     Usage(Counts),
     /// Of an owner's newest lease.
     Lease(Box<Row>),
+    /// Of a session's tie.
+    Pin(Pin),
 }
 
 /// What an owner publishes.

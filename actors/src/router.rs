@@ -9,6 +9,7 @@ mod memory;
 pub mod offer;
 pub mod pick;
 mod publish;
+mod sessions;
 pub mod share;
 pub mod siblings;
 
@@ -28,6 +29,7 @@ use crate::watch::{DeathWatch, stop_when_heard};
 use family::Family;
 use memory::RoutingMemory;
 pub use memory::seeded;
+use sessions::Sessions;
 
 /// What a router is made from; it stays when the router is replaced.
 #[derive(Clone)]
@@ -51,6 +53,7 @@ pub struct Router {
     fold_due: bool,
     memory: RoutingMemory,
     sharing: share::Sharing,
+    sessions: Sessions,
     family: Family,
     dice: fastrand::Rng,
     watch: DeathWatch,
@@ -84,8 +87,10 @@ impl Router {
         let usage = std::mem::take(&mut restored.usage);
         let blueprint = seed.blueprint.load_full();
         let pools = &blueprint.catalogue.pools;
-        let sharing = share::Sharing::restored(usage, pools, &seed.links.store, seed.links.clock.now());
-        let (leases, now) = (std::mem::take(&mut restored.leases), seed.links.clock.now());
+        let (store, now) = (&seed.links.store, seed.links.clock.now());
+        let sharing = share::Sharing::restored(usage, pools, store, now);
+        let sessions = Sessions::restored(std::mem::take(&mut restored.pins), store, now);
+        let leases = std::mem::take(&mut restored.leases);
         Tenancies::new(&seed.links.router, &seed.links.store).with(|book| {
             book.restore(leases, now);
             // Connections and keys may have gone while nobody was there.
@@ -98,6 +103,7 @@ impl Router {
             fold_due: false,
             memory: RoutingMemory::default(),
             sharing,
+            sessions,
             family: Family::new(restored, &seed.directory),
             dice,
             seed,

@@ -21,7 +21,8 @@ async fn ms(length: u64) {
 fn p2c(lines: &str, latency_weight: f64) -> Blueprint {
     let mut blueprint = blueprint(lines);
     let catalogue = Arc::make_mut(&mut blueprint.catalogue);
-    catalogue.accounts = AccountSettings { strategy: AccountStrategy::P2c, latency_weight };
+    catalogue.accounts =
+        AccountSettings { strategy: AccountStrategy::P2c, latency_weight, affinity_ttl_ms: 0 };
     for provider in catalogue.providers.values_mut() {
         for entry in &mut provider.connections {
             Arc::make_mut(entry).priority = 1;

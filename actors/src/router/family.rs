@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{AsyncContext, Context, Handler, Message};
+use policy::affinity::{Pin, PinKey};
 use policy::breaker::BreakerSnapshot;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lease::Row;
@@ -44,6 +45,8 @@ pub struct Restored {
     pub usage: Vec<(SlotKey, Counts)>,
     /// The newest lease of each owner.
     pub leases: Vec<Row>,
+    /// Which account each session is tied to.
+    pub pins: Vec<(PinKey, Pin)>,
 }
 
 /// A model failed on a connection in a way that locks it.
@@ -230,7 +233,7 @@ impl Handler<Restart> for Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).iter().for_each(|shared| shared.mailbox.post(leave));
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
         }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use policy::account::Usage;
+use policy::affinity::Pinned;
 use policy::catalogue::Combo;
 use policy::dice::Dice;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
@@ -14,6 +15,7 @@ use policy::plan::Memory;
 use policy::strategy::{self, ComboState, Metrics, News, Note, Spread};
 use policy::time::Millis;
 
+use super::sessions::Sessions;
 use crate::directory::Directory;
 
 /// Attempts a record remembers.
@@ -117,6 +119,7 @@ impl RoutingMemory {
 /// The records together with the live slots: what `policy::plan` may ask.
 pub(super) struct Remembered<'a> {
     pub(super) memory: &'a RoutingMemory,
+    pub(super) sessions: &'a Sessions,
     pub(super) directory: &'a Directory,
 }
 
@@ -135,6 +138,14 @@ impl Memory for Remembered<'_> {
 
     fn combo(&self, combo: &str) -> Option<&ComboState> {
         self.memory.combos.get(combo)
+    }
+
+    fn pins(&self, session: &str) -> &[Pinned] {
+        self.sessions.pins.of(session)
+    }
+
+    fn sessions(&self, connection: &ConnectionId, now: Millis) -> u32 {
+        self.sessions.occupancy.count(connection, now)
     }
 
     fn usage(&self, connection: &ConnectionId) -> Usage {

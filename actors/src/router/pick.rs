@@ -97,7 +97,8 @@ impl Router {
             return Err(NoPlan::NotForKey);
         }
         let now = self.seed.links.clock.now();
-        let memory = Remembered { memory: &self.memory, directory: &self.seed.directory };
+        let memory =
+            Remembered { memory: &self.memory, sessions: &self.sessions, directory: &self.seed.directory };
         let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
         let (dialect, lease) = (pick.dialect, pick.lease.as_ref().map(|fence| &fence.owner));
         let ask = Ask { model: &pick.model, dialect, allowed, traits: &pick.traits, lease };
@@ -132,6 +133,7 @@ impl Handler<Pick> for Router {
         if let Some(first) = plan.targets.first().filter(|_| counts_use) {
             self.memory.used(&first.provider, &first.connection, self.seed.links.clock.now());
         }
+        self.seat(&plan, pick.traits.session.as_ref());
         Ok(Picked { plan, lease })
     }
 }
@@ -185,7 +187,9 @@ impl Handler<Served> for Router {
 
     fn handle(&mut self, served: Served, _: &mut Self::Context) {
         let Served { combo, place, first, provider, connection, model, first_byte_ms, failed, news } = served;
-        if first_byte_ms.is_some() {
+        let good = first_byte_ms.is_some();
+        self.heard_of_session(news.session.as_ref(), (&provider, &connection), (good, failed));
+        if good {
             self.shared(combo.as_ref(), &connection, &news);
         }
         let blueprint = self.seed.blueprint.load();
@@ -203,7 +207,7 @@ impl Handler<Served> for Router {
                 provider: &provider,
                 connection: &connection,
                 model: &model,
-                good: first_byte_ms.is_some(),
+                good,
             };
             self.memory.heard(combo, &heard);
             self.memory.served(combo.name.clone(), (provider.clone(), model.clone()), first_byte_ms);

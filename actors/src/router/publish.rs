@@ -86,6 +86,7 @@ impl Router {
                 self.board.connections.remove(id);
                 self.memory.forget(id);
                 self.sharing.forget(id);
+                self.sessions.forget(id, &self.seed.links.store);
             }
             Owner::Lockout(connection, key) => {
                 if let Some(locks) = self.board.lockouts.get_mut(connection) {
@@ -95,7 +96,7 @@ impl Router {
                     }
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
         }
     }
 }

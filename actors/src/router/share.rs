@@ -186,13 +186,15 @@ impl Router {
     }
 }
 
-/// What an attempt tells of a shared account.
+/// What an attempt tells of whom it served.
 #[derive(Clone, Debug, Default)]
 pub struct News {
-    /// The client's key.
+    /// The client's key, where its account is shared.
     pub key: Option<Arc<str>>,
     /// The account that was charged for going first.
     pub charged: Option<ConnectionId>,
+    /// Key of the session.
+    pub session: Option<Arc<str>>,
 }
 
 /// What an answer says of the quota of a shared account.

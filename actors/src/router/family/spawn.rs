@@ -78,7 +78,7 @@ impl Router {
                 Owner::Connection(id) => {
                     blueprint.connections.contains_key(id) || directory.connection(id).is_some()
                 }
-                Owner::Lockout(..) | Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => true,
+                Owner::Lockout(..) | Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => true,
             };
             if !known {
                 store.save(owner.clone(), None);
@@ -123,7 +123,7 @@ impl Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).is_some_and(|shared| end(&shared.mailbox, life))
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => false,
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => false,
         }
     }
 
@@ -273,7 +273,7 @@ impl Router {
                     None => self.remove(owner),
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
         }
     }
 
@@ -290,7 +290,7 @@ impl Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).iter().for_each(|shared| count(&shared.restarts));
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
         }
     }
 
@@ -320,7 +320,7 @@ impl Router {
                     shared.lockouts.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) => {}
+            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::attempts::AttemptSettings;
 use crate::cooldown_wait::WaitSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::lease::Managed;
+use crate::plan::Filters;
 use crate::quota::Pools;
 use crate::strategy::StrategySettings;
 use crate::validation::Validation;
@@ -243,6 +244,8 @@ pub struct Combo {
     pub slow_start_ms: u64,
     /// What its answers must be like; `None`: anything.
     pub validation: Option<Arc<Validation>>,
+    /// Which of its targets could serve a request at all.
+    pub filters: Filters,
 }
 
 impl Combo {
@@ -262,6 +265,7 @@ impl Combo {
             settings: StrategySettings::default(),
             slow_start_ms: 0,
             validation: None,
+            filters: Filters::default(),
         }
     }
 }
@@ -285,6 +289,19 @@ pub struct Catalogue {
     pub pools: Pools,
     /// Keys that lease accounts.
     pub managed: Managed,
+}
+
+impl Catalogue {
+    /// Some plan depends on what a request needs: else nobody has to look for it in its body.
+    pub fn wants_needs(&self) -> bool {
+        let weighs =
+            |combo: &Combo| !matches!(combo.strategy, "priority" | "p2c" | "weighted" | "round-robin");
+        let knows = |entry: &ModelEntry| entry.abilities.is_some() || entry.context_window.is_some();
+        let models = || self.providers.values().filter_map(|provider| provider.models.as_ref());
+        !self.combos.is_empty()
+            && (self.combos.values().any(weighs)
+                || models().any(|all| all.iter().any(|(_, entry)| knows(entry))))
+    }
 }
 
 /// Whether `text` fits `pattern`, in which `*` stands for any run of characters.

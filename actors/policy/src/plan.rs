@@ -4,6 +4,7 @@
 mod accounts;
 mod entries;
 mod leads;
+mod filters;
 mod names;
 mod prefer;
 mod session;
@@ -34,8 +35,11 @@ use crate::strategy::{self, ComboState, Field, Grain, Metrics, Note, Pool, Ranke
 use crate::time::Millis;
 use crate::validation::Validation;
 
+pub use filters::{Filters, Lack};
+
 use entries::{Entries, Entry};
 pub use leads::{Leads, leads};
+use filters::Sieve;
 use names::Named;
 pub use prefer::prefer;
 use step::{Turn, add_step, may_be_passed};
@@ -198,6 +202,27 @@ pub enum NoPlan {
     Ambiguous(Vec<String>),
     /// Every target speaks another dialect than the client.
     FormatNotSupported(Vec<Dialect>),
+    /// Every window is known, and the input fits into none (routing 3.1).
+    ContextTooLong {
+        /// Steps the combo has.
+        pool_size: usize,
+        /// The largest window, tokens.
+        largest: u64,
+        /// The input, tokens.
+        input: u64,
+    },
+    /// No target can do what the request needs (routing 3.5).
+    CapabilityMismatch {
+        /// Steps the combo has.
+        pool_size: usize,
+        /// What they lack.
+        lacks: Vec<Lack>,
+    },
+    /// No target has the window that the combo asks for (routing 3.6).
+    ContextRequirements {
+        /// Steps the combo has.
+        pool_size: usize,
+    },
 }
 
 /// Everything a plan is made from.
@@ -236,7 +261,7 @@ fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice)
     plan.timed = true;
     plan.validation = combo.validation.clone();
     let mut making = Making { plan, steps: 0, barred: false, ask, world, dice };
-    making.add(combo, None, DEEPEST);
+    making.add(combo, None, DEEPEST)?;
     let plan = making.plan;
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
     if plan.targets.is_empty() && !plan.excluded.is_empty() && plan.excluded.iter().all(foreign) {
@@ -264,10 +289,11 @@ struct Making<'a> {
 
 impl Making<'_> {
     /// Adds what a combo offers, in the order of its strategy; `depth`: how much deeper it may go.
-    fn add(&mut self, combo: &Combo, within: Option<Arc<Place>>, depth: u32) {
+    fn add(&mut self, combo: &Combo, within: Option<Arc<Place>>, depth: u32) -> Result<(), NoPlan> {
         let rule = strategy::find(combo.strategy);
         let grain = rule.map_or(Grain::Steps, |rule| rule.grain());
-        let entries = Entries::new(combo, grain, self.ask, self.world);
+        let mut entries = Entries::new(combo, grain, self.ask, self.world);
+        let sieve = Sieve::through(combo, &mut entries, self.ask.traits, self.world)?;
         let unknown = ComboState::default();
         let field = Field {
             pool: &entries,
@@ -280,6 +306,7 @@ impl Making<'_> {
             Some(rule) => rule.rank(&field, self.dice),
             None => Ranked::of((0..entries.count()).collect()),
         };
+        sieve.arrange(&mut ranked.order, &entries);
         if let Some(session) =
             Session::of(self.ask, self.world).filter(|_| rule.is_some_and(|r| r.may_lift()))
         {
@@ -303,13 +330,14 @@ impl Making<'_> {
                 within: within.clone(),
             });
             let left = ranked.order.len() - turn - 1;
-            self.enter(combo, entries.entry(entry), place, (base, left, depth));
+            self.enter((combo, &sieve), entries.entry(entry), place, (base, left, depth));
         }
+        Ok(())
     }
 
     fn enter(
         &mut self,
-        combo: &Combo,
+        (combo, sieve): (&Combo, &Sieve<'_>),
         entry: Entry,
         place: Arc<Place>,
         (base, left, depth): (usize, usize, u32),
@@ -320,7 +348,8 @@ impl Making<'_> {
             Entry::Unit(unit) => match &combo.units[unit].nested {
                 Some(name) => {
                     if let Some(nested) = self.world.catalogue.combos.get(name).filter(|_| depth > 0) {
-                        self.add(nested, Some(place), depth - 1);
+                        // A nested combo that cannot serve it contributes nothing.
+                        let _ = self.add(nested, Some(place), depth - 1);
                     }
                     return;
                 }
@@ -331,7 +360,7 @@ impl Making<'_> {
                 }
             },
         };
-        for step in first..last {
+        for step in (first..last).filter(|step| sieve.lets(&combo.steps[*step])) {
             let left = left + last - step - 1;
             let (index, only, place) = (base + step, only.as_ref(), Some(place.clone()));
             let turn = Turn { index, step: &combo.steps[step], left, only, place };

@@ -70,6 +70,38 @@ impl<'a> Entries<'a> {
         self.combo.steps.iter().enumerate().flat_map(of_step).collect()
     }
 
+    /// Nothing could be asked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.as_ref().map_or(self.combo.steps.is_empty(), Vec::is_empty)
+    }
+
+    /// Keeps the entries of which some step is kept.
+    pub(super) fn retain(&mut self, keep: impl Fn(&Step) -> bool) {
+        let kept = |index: &usize| {
+            let mut any = false;
+            self.each(*index, &mut |step| any = any || keep(step));
+            any
+        };
+        let kept: Vec<Entry> = (0..self.count()).filter(kept).map(|index| self.entry(index)).collect();
+        self.list = Some(kept);
+    }
+
+    /// Tells each step of each entry.
+    pub(super) fn tell(&self, tell: &mut dyn FnMut(&'a Step)) {
+        (0..self.count()).for_each(|index| self.each(index, tell));
+    }
+
+    /// The largest window of an entry, tokens; `None`: nobody knows one.
+    pub(super) fn window(&self, index: usize) -> Option<u64> {
+        let mut largest = None;
+        self.each(index, &mut |step| {
+            let provider = self.world.catalogue.providers.get(&step.provider);
+            let facts = provider.and_then(|provider| provider.facts(step.model.as_str()));
+            largest = largest.max(facts.and_then(|facts| facts.context_window));
+        });
+        largest
+    }
+
     /// The entry of an index.
     pub(super) fn entry(&self, index: usize) -> Entry {
         self.list.as_ref().map_or(Entry::Step(index), |list| list[index].clone())

@@ -17,7 +17,7 @@ use crate::window::WindowView;
 
 const NOW: u64 = 1_768_478_400_000;
 
-struct Nothing;
+pub(super) struct Nothing;
 
 impl Memory for Nothing {
     fn in_flight(&self, _: &ConnectionId) -> u32 {

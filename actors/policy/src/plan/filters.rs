@@ -1,0 +1,155 @@
+//! Which targets of a combo could serve the request at all (routing 3.1, 3.5, 3.6).
+//!
+//! What is not known of a model is not held against it. The input is an estimate, so only the input
+//! is compared with windows: how much the model will say nobody knows.
+
+use super::entries::Entries;
+use super::{NoPlan, World};
+use crate::catalogue::{Abilities, Combo, ModelEntry, Step};
+use crate::request::Traits;
+
+/// What keeps targets out of a combo's plans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filters {
+    /// Where nobody can do what the request needs, all are asked (routing 3.5).
+    pub fail_open: bool,
+    /// The smallest window that is asked, tokens (routing 3.6).
+    pub min_window: Option<u64>,
+    /// A window that nobody knows counts as too small.
+    pub strict: bool,
+    /// The larger window goes first, whatever the strategy says.
+    pub prefer_large: bool,
+}
+
+/// What a model cannot do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lack {
+    /// It calls no tools.
+    Tools,
+    /// It sees no pictures.
+    Vision,
+    /// It answers after no schema.
+    Structured,
+    /// Its window is smaller than the input.
+    Window,
+}
+
+impl Lack {
+    /// The name in diagnostics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tools => "tools_not_supported",
+            Self::Vision => "vision_not_supported",
+            Self::Structured => "structured_output_not_supported",
+            Self::Window => "context_window_too_small",
+        }
+    }
+}
+
+/// What a model lacks for a request; `None`: nothing that is known.
+fn lack(facts: Option<&ModelEntry>, traits: &Traits) -> Option<Lack> {
+    let facts = facts?;
+    let window = facts.context_window.zip(traits.input_tokens);
+    let all = Abilities { tools: true, vision: true, structured: true };
+    let able = facts.abilities.unwrap_or(all);
+    let lacks = [
+        (Lack::Tools, traits.tools && !able.tools),
+        (Lack::Vision, traits.vision && !able.vision),
+        (Lack::Structured, traits.structured && !able.structured),
+        (Lack::Window, window.is_some_and(|(window, input)| window < input)),
+    ];
+    lacks.into_iter().find(|(_, lacks)| *lacks).map(|(lack, _)| lack)
+}
+
+/// The filters of one combo, for one request.
+#[derive(Clone, Copy)]
+pub(super) struct Sieve<'a> {
+    filters: Filters,
+    traits: &'a Traits,
+    world: World<'a>,
+    /// Nobody can do what is needed, and all are asked.
+    open: bool,
+}
+
+impl<'a> Sieve<'a> {
+    /// Takes from the entries what could not serve the request.
+    pub(super) fn through(
+        combo: &Combo,
+        entries: &mut Entries<'a>,
+        traits: &'a Traits,
+        world: World<'a>,
+    ) -> Result<Self, NoPlan> {
+        let mut sieve = Self { filters: combo.filters, traits, world, open: false };
+        let pool_size = combo.units.len();
+        if entries.is_empty() {
+            return Ok(sieve);
+        }
+        if let Some(largest) = sieve.is_too_long(entries) {
+            let input = traits.input_tokens.unwrap_or_default();
+            return Err(NoPlan::ContextTooLong { pool_size, largest, input });
+        }
+        let mut lacks = Vec::new();
+        entries.tell(&mut |step| lacks.push(sieve.lack(step)));
+        if lacks.iter().any(Option::is_some) {
+            match lacks.into_iter().collect::<Option<Vec<Lack>>>() {
+                // All of them lack something.
+                Some(_) if sieve.filters.fail_open => sieve.open = true,
+                Some(mut lacks) => {
+                    lacks.sort();
+                    lacks.dedup();
+                    return Err(NoPlan::CapabilityMismatch { pool_size, lacks });
+                }
+                None => entries.retain(|step| sieve.lack(step).is_none()),
+            }
+        }
+        if sieve.filters.min_window.is_some() {
+            entries.retain(|step| sieve.is_large(step));
+            if entries.is_empty() {
+                return Err(NoPlan::ContextRequirements { pool_size });
+            }
+        }
+        Ok(sieve)
+    }
+
+    /// Whether a step of an entry may be asked: the others of its unit may be the ones that fit.
+    pub(super) fn lets(&self, step: &Step) -> bool {
+        (self.open || self.lack(step).is_none()) && self.is_large(step)
+    }
+
+    /// Routing 3.6: the larger window first; what nobody knows comes last.
+    pub(super) fn arrange(&self, order: &mut [usize], entries: &Entries<'_>) {
+        if self.filters.prefer_large {
+            order.sort_by_key(|index| std::cmp::Reverse(entries.window(*index)));
+        }
+    }
+
+    fn facts(&self, step: &Step) -> Option<&'a ModelEntry> {
+        self.world.catalogue.providers.get(&step.provider)?.facts(step.model.as_str())
+    }
+
+    fn lack(&self, step: &Step) -> Option<Lack> {
+        lack(self.facts(step), self.traits)
+    }
+
+    fn is_large(&self, step: &Step) -> bool {
+        let Some(smallest) = self.filters.min_window else { return true };
+        match self.facts(step).and_then(|facts| facts.context_window) {
+            Some(window) => window >= smallest,
+            None => !self.filters.strict,
+        }
+    }
+
+    /// Routing 3.1: every window is known and the largest is too small; that one.
+    fn is_too_long(&self, entries: &Entries<'_>) -> Option<u64> {
+        let input = self.traits.input_tokens?;
+        let mut largest = Some(0);
+        entries.tell(&mut |step| {
+            let window = self.facts(step).and_then(|facts| facts.context_window);
+            largest = largest.zip(window).map(|(largest, window)| largest.max(window));
+        });
+        largest.filter(|largest| *largest < input)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Records: JSON in an envelope with a version, readable with any tool.
 
 use actors::messages::{ConnectionSnapshot, Owner, Snapshot};
+use policy::affinity::{Pin, PinKey};
 use policy::breaker::BreakerSnapshot;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lease::{OwnerHash, Row};
@@ -33,6 +34,8 @@ pub enum Record {
     Usage(SlotKey, Counts),
     /// Of an owner's newest lease.
     Lease(Row),
+    /// Of a session's tie to an account.
+    Pin(PinKey, Pin),
 }
 
 /// Why a record cannot be read.
@@ -57,6 +60,7 @@ pub(super) fn place(owner: &Owner) -> Option<(Tree, String)> {
         Owner::Lockout(connection, key) => Some((Tree::Lockouts, key.id(connection))),
         Owner::Usage(_) => Some((Tree::Usage, owner.id())),
         Owner::Lease(owner) => Some((Tree::Leases, owner.to_string())),
+        Owner::Pin(_) => Some((Tree::Pins, owner.id())),
         Owner::Router | Owner::Store => None,
     }
 }
@@ -69,6 +73,7 @@ pub(super) fn write(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
         Snapshot::Lockout(data) => seal(data),
         Snapshot::Usage(data) => seal(data),
         Snapshot::Lease(data) => seal(data),
+        Snapshot::Pin(data) => seal(data),
     }
 }
 
@@ -112,6 +117,7 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
         }
         Tree::Usage => Ok(Record::Usage(slot(key).ok_or(Unreadable::Key)?, open(value)?)),
         Tree::Leases => lease(key, open(value)?).map(Record::Lease),
+        Tree::Pins => Ok(Record::Pin(pin(key).ok_or(Unreadable::Key)?, open(value)?)),
         Tree::Settings
         | Tree::ProviderConnections
         | Tree::Providers
@@ -122,6 +128,13 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
         | Tree::Meta
         | Tree::Quarantine => Err(Unreadable::Key),
     }
+}
+
+/// `PROVIDER/SESSION`.
+fn pin(text: &str) -> Option<PinKey> {
+    let (provider, session) =
+        text.split_once('/').filter(|(provider, session)| is_id(provider) && is_id(session))?;
+    Some(PinKey { provider: provider.into(), session: session.into() })
 }
 
 /// `POOL/START/KEY`: a key may be called anything.

@@ -43,6 +43,8 @@ pub enum Tree {
     Usage,
     /// The newest lease of each owner, by the owner's hash.
     Leases,
+    /// Which account each session is tied to.
+    Pins,
     /// What requests took, by day, key and who answered.
     History,
     /// Tokens of OAuth connections by id.
@@ -66,6 +68,7 @@ impl Tree {
         Self::Pools,
         Self::Usage,
         Self::Leases,
+        Self::Pins,
         Self::History,
         Self::Tokens,
         Self::Meta,
@@ -85,6 +88,7 @@ impl Tree {
             Self::Pools => "quota_pools",
             Self::Usage => "quota_consumption",
             Self::Leases => "session_leases",
+            Self::Pins => "pins",
             Self::History => "usage_history",
             Self::Tokens => "oauth_tokens",
             Self::Meta => "meta",
@@ -94,7 +98,10 @@ impl Tree {
 
     /// Whether its values are snapshots of owners.
     pub fn holds_snapshots(self) -> bool {
-        matches!(self, Self::Breakers | Self::Connections | Self::Lockouts | Self::Usage | Self::Leases)
+        matches!(
+            self,
+            Self::Breakers | Self::Connections | Self::Lockouts | Self::Usage | Self::Leases | Self::Pins
+        )
     }
 }
 
@@ -298,6 +305,7 @@ fn load(db: &sled::Db) -> Result<Restored, sled::Error> {
                 Ok(Record::Lockout(id, stored)) => restored.lockouts.push((id, stored)),
                 Ok(Record::Usage(slot, counts)) => restored.usage.push((slot, counts)),
                 Ok(Record::Lease(row)) => restored.leases.push(row),
+                Ok(Record::Pin(key, pin)) => restored.pins.push((key, pin)),
                 Err(error) => quarantine(db, tree, &key, &value, &error)?,
             }
         }

@@ -8,6 +8,7 @@ mod p2c;
 mod score;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use crate::cooldown::LastError;
 use crate::dice::Dice;
@@ -15,6 +16,7 @@ use crate::latency::Latency;
 use crate::time::Millis;
 
 pub use score::{latency_points, penalty};
+pub use turns::draw;
 
 /// How accounts are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,8 +24,16 @@ pub enum AccountStrategy {
     /// By priority.
     #[default]
     FillFirst,
+    /// In turn, each for a run of requests.
+    RoundRobin,
     /// The better of two drawn at random.
     P2c,
+    /// Any.
+    Random,
+    /// Who was used longest ago.
+    LeastUsed,
+    /// Each once before any is again.
+    StrictRandom,
 }
 
 /// A strategy as people see it.
@@ -52,6 +62,16 @@ pub static STRATEGIES: &[Row] = &[
                    the one before is excluded or has failed.",
     },
     Row {
+        strategy: AccountStrategy::RoundRobin,
+        name: "round-robin",
+        aliases: &[],
+        doc_short: "in turn, each for `settings.sticky_round_robin_limit` requests",
+        doc_long: "The account that was asked last is asked again until it has had \
+                   `settings.sticky_round_robin_limit` requests in a row; then the one that was asked \
+                   longest ago, of those with the lowest backoff. An account that is left out loses \
+                   its run.",
+    },
+    Row {
         strategy: AccountStrategy::P2c,
         name: "p2c",
         aliases: &[],
@@ -60,6 +80,44 @@ pub static STRATEGIES: &[Row] = &[
                    given for errors, backoff, little quota left, recent and repeated use and a low \
                    priority, and for slow or failing answers when `resilience.p2c_latency.weight` \
                    is set. A full tie is the dice's. The others follow by their points.",
+    },
+    Row {
+        strategy: AccountStrategy::Random,
+        name: "random",
+        aliases: &[],
+        doc_short: "any, each as likely as the others",
+        doc_long: "Accounts are shuffled for each request.",
+    },
+    Row {
+        strategy: AccountStrategy::LeastUsed,
+        name: "least-used",
+        aliases: &["usage"],
+        doc_short: "the one that was asked longest ago",
+        doc_long: "The account that was asked longest ago goes first, one that never was before it, \
+                   by priority. After a restart nobody has been asked.",
+    },
+    Row {
+        strategy: AccountStrategy::FillFirst,
+        name: "cost-optimized",
+        aliases: &[],
+        doc_short: "the lowest `priority` first, as `fill-first`: accounts have no price",
+        doc_long: "Accounts of one provider have no price of their own; their `priority` says which \
+                   one is to be used up first.",
+    },
+    Row {
+        strategy: AccountStrategy::StrictRandom,
+        name: "strict-random",
+        aliases: &[],
+        doc_short: "a shuffled deck: each once before any again",
+        doc_long: "Accounts are drawn like cards: each is asked first once before any is again, and \
+                   none twice in a row. One that rests is passed over and keeps its card.",
+    },
+    Row {
+        strategy: AccountStrategy::FillFirst,
+        name: "weighted",
+        aliases: &[],
+        doc_short: "as `fill-first`: accounts have no weight",
+        doc_long: "Accepted for settings that come from elsewhere; accounts have no weight.",
     },
 ];
 
@@ -86,6 +144,8 @@ pub struct AccountSettings {
     /// How long a session stays with its account after its last request, ms; 0: not at all
     /// (rules 6.5).
     pub affinity_ttl_ms: Millis,
+    /// `round-robin`: requests in a row for one account; 0 counts as 1.
+    pub sticky_limit: u32,
 }
 
 impl AccountSettings {
@@ -107,6 +167,8 @@ pub struct Usage {
     pub consecutive: u32,
     /// When it was picked last, epoch ms.
     pub last_at: Option<Millis>,
+    /// The number of that pick among all; tells picks of one millisecond apart.
+    pub turn: u64,
 }
 
 /// One account that may be asked.
@@ -159,7 +221,11 @@ pub fn order(
     dice: &mut dyn Dice,
 ) -> Vec<usize> {
     match settings.strategy {
-        AccountStrategy::FillFirst => (0..accounts.len()).collect(),
+        // The cards of a deck are drawn by `draw`, which knows the accounts' names.
+        AccountStrategy::FillFirst | AccountStrategy::StrictRandom => (0..accounts.len()).collect(),
+        AccountStrategy::RoundRobin => turns::round_robin(accounts, settings.sticky_limit),
+        AccountStrategy::Random => turns::shuffled(accounts.len(), dice),
+        AccountStrategy::LeastUsed => turns::least_used(accounts),
         AccountStrategy::P2c => p2c::order(accounts, settings.latency_weight, now, dice),
     }
 }

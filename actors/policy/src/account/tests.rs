@@ -18,7 +18,7 @@ fn error(reason: Reason, status: u16) -> Option<LastError> {
 }
 
 fn used(consecutive: u32, ago_ms: u64) -> Usage {
-    Usage { consecutive, last_at: Some(T0 - ago_ms) }
+    Usage { consecutive, last_at: Some(T0 - ago_ms), turn: 0 }
 }
 
 fn series(samples: u32, failures: u32, mean_ms: f64) -> Summary {
@@ -31,8 +31,11 @@ fn timed(summary: Summary) -> Account {
 }
 
 fn p2c(accounts: &[Account], weight: f64, numbers: &[f64]) -> Vec<usize> {
-    let settings =
-        AccountSettings { strategy: AccountStrategy::P2c, latency_weight: weight, affinity_ttl_ms: 0 };
+    let settings = AccountSettings {
+        strategy: AccountStrategy::P2c,
+        latency_weight: weight,
+        ..AccountSettings::default()
+    };
     order(accounts, settings, T0, &mut Scripted::new(numbers))
 }
 
@@ -51,6 +54,23 @@ fn row_s1() {
     assert_eq!((penalty(&a, T0), penalty(&b, T0)), (11.0, 51.0));
     assert_eq!(p2c(&[a, b], 0.0, &[0.0]), [0, 1]);
     assert_eq!(p2c(&[a, b], 0.0, &[1.0]), [0, 1]);
+}
+
+/// Routing 16 #89.
+#[test]
+fn row_89() {
+    let third = Account {
+        headroom: None,
+        error: error(Reason::RateLimitExceeded, 429),
+        level: 1,
+        usage: used(3, 5_000),
+        priority: Some(2),
+        ..fresh()
+    };
+    let accounts =
+        [Account { headroom: Some(80.0), ..fresh() }, Account { headroom: Some(20.0), ..fresh() }, third];
+    assert_eq!(accounts.map(|account| penalty(&account, T0)), [3.0, 14.0, 52.0]);
+    assert_eq!(p2c(&accounts, 0.0, &[0.0, 1.0]), [0, 1, 2]);
 }
 
 #[test]
@@ -89,9 +109,9 @@ fn row_s6() {
 
 #[test]
 fn row_s7() {
-    let account = Account { level: 9, usage: Usage { consecutive: 9, last_at: None }, ..fresh() };
+    let account = Account { level: 9, usage: Usage { consecutive: 9, last_at: None, turn: 0 }, ..fresh() };
     assert_eq!(penalty(&account, T0), 40.0 + 12.0);
-    let endless = Usage { consecutive: u32::MAX, last_at: None };
+    let endless = Usage { consecutive: u32::MAX, last_at: None, turn: 0 };
     let account = Account { level: u32::MAX, usage: endless, ..fresh() };
     assert_eq!(penalty(&account, T0), 40.0 + 12.0);
 }
@@ -100,7 +120,8 @@ fn row_s7() {
 #[test]
 fn row_s8() {
     let known = Account { headroom: Some(40.0), ..fresh() };
-    let unknown = Account { headroom: None, usage: Usage { consecutive: 2, last_at: None }, ..fresh() };
+    let unknown =
+        Account { headroom: None, usage: Usage { consecutive: 2, last_at: None, turn: 0 }, ..fresh() };
     assert_eq!((penalty(&known, T0), penalty(&unknown, T0)), (8.0, 8.0));
     for first in [0.0, 1.0] {
         assert_eq!(p2c(&[unknown, known], 0.0, &[first]), [1, 0]);
@@ -256,7 +277,18 @@ fn every_account_strategy_is_documented_and_named_once() {
             assert_eq!(find(name), Some(row.strategy));
         }
     }
-    assert_eq!(names(), ["fill-first", "p2c"]);
+    let all = [
+        "fill-first",
+        "round-robin",
+        "p2c",
+        "random",
+        "least-used",
+        "cost-optimized",
+        "strict-random",
+        "weighted",
+    ];
+    assert_eq!(names(), all);
     assert_eq!(find(" P2C "), Some(AccountStrategy::P2c));
-    assert_eq!(find("least-used"), None, "not built: a finding lists the names");
+    assert_eq!(find("weighted"), Some(AccountStrategy::FillFirst), "routing 17.9");
+    assert_eq!(find("fastest"), None, "a finding lists the names");
 }

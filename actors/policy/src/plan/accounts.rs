@@ -14,6 +14,7 @@ use crate::board::ConnectionView;
 use crate::catalogue::{ConnectionEntry, Step};
 use crate::dice::Dice;
 use crate::ids::{Class, ConnectionId};
+use crate::strategy::{Deck, Note};
 use crate::time::{MINUTE, Millis};
 
 /// The longest that a failure is held against an account after its rest, ms.
@@ -85,21 +86,39 @@ impl<'a> Accounts<'a> {
     }
 
     /// Brings the targets of the step into their order.
-    pub(super) fn arrange(self, targets: &mut Vec<Planned>, dice: &mut dyn Dice) {
-        if targets.len() - self.before <= 1 || (self.weighed.is_empty() && self.seats.is_empty()) {
+    pub(super) fn arrange(self, plan: &mut Plan, dice: &mut dyn Dice) {
+        let count = plan.targets.len() - self.before;
+        if count <= 1 || (self.weighed.is_empty() && self.seats.is_empty()) {
             return;
         }
-        let mut order = match self.are_weighed() {
-            true => account::order(&self.weighed, self.world.catalogue.accounts, self.world.now, dice),
-            false => (0..targets.len() - self.before).collect(),
+        let own = &plan.targets[self.before..];
+        let first = self.session.map(|_| session::first(own, &self.seats, self.pinned()));
+        let mut order = match (self.world.catalogue.accounts.strategy, first) {
+            // A session that has its place takes nobody's card.
+            (AccountStrategy::StrictRandom, None) => {
+                let (order, name, deck) = self.draw(own, dice);
+                plan.notes.push((name, Note::Deck(deck)));
+                order
+            }
+            (AccountStrategy::FillFirst, _) => (0..count).collect(),
+            (_, _) => account::order(&self.weighed, self.world.catalogue.accounts, self.world.now, dice),
         };
-        if self.session.is_some() {
-            let first = session::first(&targets[self.before..], &self.seats, self.pinned());
+        if let Some(first) = first {
             order.retain(|index| *index != first);
             order.insert(0, first);
         }
-        let mut own: Vec<Option<Planned>> = targets.drain(self.before..).map(Some).collect();
-        targets.extend(order.into_iter().filter_map(|index| own[index].take()));
+        let mut own: Vec<Option<Planned>> = plan.targets.drain(self.before..).map(Some).collect();
+        plan.targets.extend(order.into_iter().filter_map(|index| own[index].take()));
+    }
+
+    /// The deck of a provider stands beside those of combos; no combo is called so.
+    fn draw(&self, own: &[Planned], dice: &mut dyn Dice) -> (Vec<usize>, Arc<str>, Deck) {
+        let name: Arc<str> = format!("conn:{}", self.step.provider).into();
+        let ids: Vec<&ConnectionId> = own.iter().map(|target| &target.connection).collect();
+        let unknown = Deck::default();
+        let deck = self.world.memory.combo(&name).map_or(&unknown, |state| &state.deck);
+        let (order, deck) = account::draw(&ids, deck, dice);
+        (order, name, deck)
     }
 
     fn weigh(&self, entry: &ConnectionEntry) -> Account {

@@ -73,6 +73,7 @@ fn is_scarce(reading: Option<&AccountReading>) -> bool {
 pub(super) struct Seat {
     sessions: u32,
     last_at: Option<Millis>,
+    turn: u64,
     consecutive: u32,
     priority: u32,
 }
@@ -87,6 +88,7 @@ impl Seat {
                 _ => 0,
             },
             last_at: usage.last_at,
+            turn: usage.turn,
             consecutive: usage.consecutive,
             priority: entry.priority,
         }

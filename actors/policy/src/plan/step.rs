@@ -81,7 +81,7 @@ pub(super) fn add_step(
             break;
         }
     }
-    accounts.arrange(&mut plan.targets, dice);
+    accounts.arrange(plan, dice);
     if !any {
         exclude(plan, step, None, Refusal { why: Exclusion::Unavailable, retry_at: None }, world);
     }

@@ -231,8 +231,9 @@ fn nothing_configured_is_an_empty_plan_with_its_reason() {
 }
 
 /// Core 7.1: one model bad, the account stays in use for others.
+/// Routing 16 #90.
 #[test]
-fn a_locked_model_leaves_the_account_to_others() {
+fn row_90_a_locked_model_leaves_the_account_to_others() {
     use crate::lockout::{LockCase, Lockout, LockoutSettings, lock_for};
     use crate::verdict::{Case, End, Signal, Verdict, judge};
     let Verdict::Failure(failure) = judge(&Signal::new(End::Status(404), None), &Case::of(Class::Apikey))

@@ -77,7 +77,7 @@ fn catalogue(accounts: usize) -> Catalogue {
     Catalogue {
         providers: [(provider.id.clone(), provider)].into(),
         combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
-        accounts: AccountSettings { strategy: AccountStrategy::P2c, latency_weight: 0.0, affinity_ttl_ms: 0 },
+        accounts: AccountSettings { strategy: AccountStrategy::P2c, ..AccountSettings::default() },
         ..Catalogue::default()
     }
 }
@@ -161,7 +161,7 @@ fn fill_first_keeps_the_order_of_priority() {
 #[test]
 fn use_is_weighed() {
     let mut scene = Scene::of(2);
-    let used = Usage { consecutive: 1, last_at: Some(NOW - 1_000) };
+    let used = Usage { consecutive: 1, last_at: Some(NOW - 1_000), turn: 0 };
     scene.memory.usage.insert("a-0".into(), used);
     assert_eq!(scene.order("a/m", NOW, &[0.0]), ["a-1", "a-0"]);
 }

@@ -95,7 +95,7 @@ impl Scene {
         let catalogue = Catalogue {
             providers: providers.into_iter().map(|entry| (entry.id.clone(), entry)).collect(),
             combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
-            accounts: AccountSettings { strategy, latency_weight: 0.0, affinity_ttl_ms: TTL },
+            accounts: AccountSettings { strategy, affinity_ttl_ms: TTL, ..AccountSettings::default() },
             ..Catalogue::default()
         };
         Self { catalogue, board: Board::default(), memory: Remembered::default() }
@@ -119,7 +119,7 @@ impl Scene {
     }
 
     fn used(&mut self, connection: &str, at: Millis) {
-        self.memory.usage.insert(connection.into(), Usage { consecutive: 1, last_at: Some(at) });
+        self.memory.usage.insert(connection.into(), Usage { consecutive: 1, last_at: Some(at), turn: 0 });
     }
 
     fn cool(&mut self, connection: &str) {

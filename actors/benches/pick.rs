@@ -37,7 +37,7 @@ impl Memory for Idle {
     }
 
     fn usage(&self, _: &ConnectionId) -> Usage {
-        Usage { consecutive: 1, last_at: Some(START) }
+        Usage { consecutive: 1, last_at: Some(START), turn: 0 }
     }
 
     fn latency(&self, _: &ConnectionId, _: &ModelId, _: u64) -> Latency {
@@ -89,7 +89,7 @@ fn micros(lines: &str, accounts: &str) -> f64 {
     let mut blueprint = blueprint(lines);
     let strategy = account::find(accounts).expect("a strategy that exists");
     Arc::make_mut(&mut blueprint.catalogue).accounts =
-        AccountSettings { strategy, latency_weight: 10.0, affinity_ttl_ms: 0 };
+        AccountSettings { strategy, latency_weight: 10.0, ..AccountSettings::default() };
     let board = board(&blueprint);
     let world = World { catalogue: &blueprint.catalogue, board: &board, memory: &Idle, now: START };
     let traits = Traits::default();

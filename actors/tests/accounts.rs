@@ -22,7 +22,7 @@ fn p2c(lines: &str, latency_weight: f64) -> Blueprint {
     let mut blueprint = blueprint(lines);
     let catalogue = Arc::make_mut(&mut blueprint.catalogue);
     catalogue.accounts =
-        AccountSettings { strategy: AccountStrategy::P2c, latency_weight, affinity_ttl_ms: 0 };
+        AccountSettings { strategy: AccountStrategy::P2c, latency_weight, ..AccountSettings::default() };
     for provider in catalogue.providers.values_mut() {
         for entry in &mut provider.connections {
             Arc::make_mut(entry).priority = 1;
@@ -103,6 +103,62 @@ fn a_run_ends_when_another_account_is_picked() {
         let other = first(&world, "a/m").await;
         assert_ne!(one, other);
         assert_eq!(first(&world, "a/m").await, one, "its run is over, the other's is not");
+    });
+}
+
+fn turns(strategy: AccountStrategy, sticky_limit: u32) -> Blueprint {
+    let mut blueprint = blueprint("a: a1 a2 a3\nboth priority: a/m a/n");
+    let settings = AccountSettings { strategy, sticky_limit, ..AccountSettings::default() };
+    Arc::make_mut(&mut blueprint.catalogue).accounts = settings;
+    blueprint
+}
+
+async fn firsts(world: &World, picks: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    for _ in 0..picks {
+        all.push(first(world, "a/m").await);
+    }
+    all
+}
+
+/// Routing 11.8; all picks are of one millisecond.
+#[test]
+fn round_robin_and_least_used_take_turns() {
+    paused(async {
+        let world = World::start(turns(AccountStrategy::RoundRobin, 3)).await;
+        let expected = ["a1", "a1", "a1", "a2", "a2", "a2", "a3", "a3", "a3", "a1"];
+        assert_eq!(firsts(&world, 10).await, expected);
+        let world = World::start(turns(AccountStrategy::RoundRobin, 1)).await;
+        assert_eq!(firsts(&world, 4).await, ["a1", "a2", "a3", "a1"]);
+        let world = World::start(turns(AccountStrategy::LeastUsed, 3)).await;
+        assert_eq!(firsts(&world, 7).await, ["a1", "a2", "a3", "a1", "a2", "a3", "a1"]);
+    });
+}
+
+/// Routing 4.14 for accounts: the deck is the provider's, whoever asks.
+#[test]
+fn strict_random_gives_each_account_a_turn_in_each_round() {
+    paused(async {
+        let world = World::start(turns(AccountStrategy::StrictRandom, 1)).await;
+        let mut drawn = Vec::new();
+        for pick in 0..60 {
+            drawn.push(first(&world, if pick % 2 == 0 { "a/m" } else { "a/n" }).await);
+        }
+        for round in drawn.chunks(3) {
+            let mut round = round.to_vec();
+            round.sort();
+            assert_eq!(round, ["a1", "a2", "a3"]);
+        }
+        assert!(drawn.windows(2).all(|pair| pair[0] != pair[1]), "{drawn:?}");
+    });
+}
+
+#[test]
+fn random_is_even_in_the_long_run() {
+    paused(async {
+        let world = World::start(turns(AccountStrategy::Random, 1)).await;
+        let counts = spread(&world, "a/m", 300).await;
+        assert!(counts.len() == 3 && counts.values().all(|count| (80..=120).contains(count)), "{counts:?}");
     });
 }
 

@@ -34,6 +34,8 @@ pub(super) struct RoutingMemory {
     /// How fast and how well each account answered.
     pub(super) latencies: Latencies,
     usage: HashMap<ConnectionId, Usage>,
+    /// Picks so far.
+    turns: u64,
     /// The account of each provider that was picked last.
     last: HashMap<ProviderId, ConnectionId>,
     /// What each combo's strategy remembers.
@@ -81,8 +83,10 @@ impl RoutingMemory {
         if let Some(other) = before.filter(|before| before != connection) {
             self.usage.entry(other).or_default().consecutive = 0;
         }
+        self.turns += 1;
         let usage = self.usage.entry(connection.clone()).or_default();
-        *usage = Usage { consecutive: usage.consecutive.saturating_add(1), last_at: Some(now) };
+        let consecutive = usage.consecutive.saturating_add(1);
+        *usage = Usage { consecutive, last_at: Some(now), turn: self.turns };
     }
 
     /// A connection that is gone.

@@ -4,6 +4,7 @@
 mod codes;
 mod lease;
 mod own_limit;
+mod unfit;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -21,6 +22,7 @@ use crate::relay::{Lack, Story, Trouble};
 pub use codes::Code;
 pub(super) use lease::of_lease;
 use own_limit::own_limit;
+use unfit::unfit;
 
 /// An error on its way out.
 #[derive(Clone, Debug)]
@@ -175,7 +177,7 @@ pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> 
         }
     };
     match story.combo {
-        true => with_diagnostics(problem, story),
+        true => with_diagnostics(problem, story, None),
         false => problem,
     }
 }
@@ -202,6 +204,9 @@ fn knob(status: u16, lack: Option<Lack>) -> String {
 
 /// Why there is no plan at all.
 pub fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
+    if let Some(problem) = unfit(&no_plan, model) {
+        return problem;
+    }
     let mut problem = match no_plan {
         NoPlan::BadName => Problem::new(Code::InvalidRequest, "`model` is not the name of a model or combo"),
         NoPlan::UnknownModel => Problem::new(
@@ -216,6 +221,9 @@ pub fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
             Code::AmbiguousModel,
             format!("several providers list `{model}`; write one of {}", forms.join(", ")),
         ),
+        NoPlan::ContextTooLong { .. }
+        | NoPlan::CapabilityMismatch { .. }
+        | NoPlan::ContextRequirements { .. } => unreachable!("told above"),
         NoPlan::FormatNotSupported(dialects) => {
             let mut names: Vec<&str> = dialects.iter().map(|dialect| dialect.as_str()).collect();
             names.dedup();
@@ -294,7 +302,8 @@ pub fn rfc3339(at: Millis) -> String {
 /// Entries of a diagnostic list (routing 9.2).
 const LONGEST_LIST: usize = 64;
 
-fn with_diagnostics(mut problem: Problem, story: &Story) -> Problem {
+/// `terminal`: the reason, where it is not the code.
+fn with_diagnostics(mut problem: Problem, story: &Story, terminal: Option<&str>) -> Problem {
     let excluded: Vec<Value> = story.excluded.iter().take(LONGEST_LIST).map(excluded).collect();
     let order: Vec<Value> = story
         .order
@@ -302,7 +311,7 @@ fn with_diagnostics(mut problem: Problem, story: &Story) -> Problem {
         .take(LONGEST_LIST)
         .map(|target| json!({"provider": target.provider, "model": target.model}))
         .collect();
-    let terminal = problem.facts.code.to_ascii_lowercase();
+    let terminal = terminal.unwrap_or(problem.facts.code).to_ascii_lowercase();
     let mut beside = Map::new();
     beside.insert(
         "diagnostics".into(),
@@ -335,7 +344,9 @@ fn excluded(target: &Excluded) -> Value {
 fn recovery(code: &str) -> Option<&'static str> {
     match code {
         "all_targets_cooling_down" => Some("wait"),
-        "ALL_TARGETS_SKIPPED" | "no_executable_targets" => Some("switch-combo"),
+        "ALL_TARGETS_SKIPPED" | "no_executable_targets" | "capability_mismatch" | "model_not_found" => {
+            Some("switch-combo")
+        }
         "bad_gateway" | "gateway_timeout" | "service_unavailable" => Some("retry"),
         _ => None,
     }

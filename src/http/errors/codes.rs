@@ -39,6 +39,8 @@ codes! {
     InvalidRequest = "invalid_request", 400, "a field of the body is not what it must be; `error.param` names it";
     AmbiguousModel = "ambiguous_model", 400, "several providers list this bare model; write `provider/model`";
     FormatNotSupported = "format_not_supported", 400, "the provider does not speak the dialect of this route";
+    ContextLengthExceeded = "context_length_exceeded", 400, "the input fits into no target's context window";
+    CapabilityMismatch = "capability_mismatch", 400, "no target of the combo can do what the request needs: tools, pictures, a schema, its length";
     InvalidApiKey = "invalid_api_key", 401, "a key is required and this one is missing or unknown; or it is inactive, banned or expired";
     PermissionDenied = "permission_denied", 403, "the key may not do this, or use none of the connections";
     ModelNotAllowed = "model_not_allowed", 403, "the key may not ask for this model (`allowedModels`)";

@@ -3,7 +3,7 @@ use actix_web::body::{MessageBody, to_bytes};
 use policy::blocked::Blocked;
 use policy::catalogue::Dialect;
 use policy::change::Exclusion;
-use policy::plan::NoPlan;
+use policy::plan::{Lack, NoPlan};
 use serde_json::Value;
 
 use super::{of_trouble, seconds, shown};
@@ -23,6 +23,36 @@ fn read(response: HttpResponse) -> (u16, Option<String>, Value) {
 fn answer(trouble: Trouble, combo: bool) -> (u16, Option<String>, Value) {
     let story = Story { combo, pool_size: 2, ..Story::default() };
     read(of_trouble(trouble, &story, "m", NOW).respond(Dialect::Openai, 0))
+}
+
+/// Routing 9.2, rows C, D and E: what the plan knows is told, and what the client may do.
+#[test]
+fn rows_c_d_and_e_say_why_nobody_can_serve_it() {
+    let rows = [
+        (
+            NoPlan::ContextTooLong { pool_size: 3, largest: 10, input: 11 },
+            (400, "context_length_exceeded", "context_length_exceeded", None),
+        ),
+        (
+            NoPlan::CapabilityMismatch { pool_size: 3, lacks: vec![Lack::Tools, Lack::Window] },
+            (400, "capability_mismatch", "tools_not_supported", Some("switch-combo")),
+        ),
+        (
+            NoPlan::ContextRequirements { pool_size: 3 },
+            (404, "model_not_found", "context_requirements_exhausted", Some("switch-combo")),
+        ),
+    ];
+    for (no_plan, (status, code, terminal, action)) in rows {
+        let (got, wait, body) = answer(Trouble::NoPlan(no_plan), false);
+        assert_eq!((got, wait), (status, None), "{body}");
+        assert_eq!(
+            (&body["error"]["code"], &body["error"]["type"]),
+            (&code.into(), &"invalid_request_error".into())
+        );
+        let diagnostics = &body["diagnostics"];
+        assert_eq!((&diagnostics["terminalReason"], &diagnostics["poolSize"]), (&terminal.into(), &3.into()));
+        assert_eq!(body["recovery_hint"]["action"].as_str(), action);
+    }
 }
 
 /// Contract 3's table of local conditions, routing 9.2 and 9.7: status, code, type, Retry-After.

@@ -8,5 +8,6 @@ pub mod redact;
 pub mod sight;
 pub mod sse;
 pub mod thread;
+pub mod traits;
 pub mod usage;
 mod walk;

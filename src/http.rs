@@ -10,6 +10,7 @@ mod leases;
 mod models;
 mod noted;
 pub mod state;
+pub mod traits;
 
 use actix_web::web;
 

@@ -28,6 +28,7 @@ use owners::is_usable;
 use super::tokens::{Sessions, renewable};
 use crate::http::auth::{Keys, hash};
 use crate::http::state::{HttpSettings, ListedModel};
+use crate::http::traits::Wanted;
 use crate::settings::{self, AuthHeader, Format, Scope, Settings};
 use crate::upstream::oauth::TokenHeader;
 use crate::upstream::{Endpoint, Endpoints, HeaderName, HeaderValue, Proxies, Route, Uri, join_url};
@@ -109,6 +110,8 @@ fn accounts(settings: &Settings) -> AccountSettings {
     AccountSettings {
         strategy: account::find(&settings.behaviour.fallback_strategy).unwrap_or_default(),
         latency_weight: f64::from(settings.resilience.p2c_latency_weight),
+        affinity_ttl_ms: settings.behaviour.session_affinity_ttl_ms,
+        sticky_limit: settings.behaviour.sticky_round_robin_limit,
     }
 }
 
@@ -245,6 +248,13 @@ pub(super) fn token_header(provider: &settings::Provider) -> TokenHeader {
     TokenHeader { name: HeaderName::from_static(name), prefix }
 }
 
+/// What is read of a request besides its model.
+fn wanted(settings: &Settings) -> Wanted {
+    let sessions = settings.behaviour.session_affinity_ttl_ms > 0;
+    let first_text = sessions && settings.behaviour.session_affinity_from_text;
+    Wanted { sessions, first_text, needs: catalogue(settings).wants_needs() }
+}
+
 /// What clients are told.
 pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSettings {
     let mut keys = Keys::of(settings, &|key| pools::models(settings, key));
@@ -266,6 +276,7 @@ pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSet
         early_commit: settings.stream.early_commit,
         heartbeat: settings.stream.heartbeat,
         access_log: settings.log.access,
+        wanted: wanted(settings),
         keys,
         names: names(settings),
         models: combos.chain(models).collect(),

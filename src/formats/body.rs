@@ -3,25 +3,31 @@
 //! the rest. Key order, unknown fields and white space stay as they came.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use policy::stream::Shape;
-use serde::Deserialize;
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+
+use super::traits::{Field, Parts};
 
 /// Up to this many bytes the spliced body is copied into one piece: one write instead of three.
 const ONE_PIECE: usize = 64 * 1024;
 
 /// What routing reads of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peeked {
+pub struct Peeked<'a> {
     /// The model as the client wrote it.
     pub model: String,
     /// Where the model's JSON text stands.
     pub span: Range<usize>,
     /// The client wants a stream.
     pub stream: bool,
+    /// What else routing may look into.
+    pub parts: Parts<'a>,
 }
 
 /// Why a body cannot be routed.
@@ -38,16 +44,45 @@ pub enum BadBody {
     },
 }
 
-#[derive(Deserialize)]
-struct Peek<'a> {
-    #[serde(borrow)]
-    model: Option<&'a RawValue>,
-    #[serde(borrow)]
-    stream: Option<&'a RawValue>,
+/// Keeps the fields of an object that routing looks at.
+struct Peek {
+    details: bool,
 }
 
-/// Reads what routing needs.
-pub fn peek(body: &Bytes) -> Result<Peeked, BadBody> {
+impl<'de> DeserializeSeed<'de> for Peek {
+    type Value = Parts<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Peek {
+    type Value = Parts<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut parts = Parts::default();
+        while let Some(field) = map.next_key::<Field>()? {
+            if field == Field::Other || (field.is_detail() && !self.details) {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            // Two models, and nobody knows which one the upstream takes.
+            if matches!(field, Field::Model | Field::Stream) && parts.get(field).is_some() {
+                return Err(A::Error::custom("`model` or `stream` is there twice"));
+            }
+            parts.keep(field, map.next_value()?);
+        }
+        Ok(parts)
+    }
+}
+
+/// Reads what routing needs; `details`: also what a model must be able to do for it.
+pub fn peek(body: &Bytes, details: bool) -> Result<Peeked<'_>, BadBody> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
         Some(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
@@ -56,18 +91,20 @@ pub fn peek(body: &Bytes) -> Result<Peeked, BadBody> {
         None => return Err(BadBody::NotJson("the body is empty".into())),
         Some(_) => {}
     }
-    let peek: Peek<'_> = serde_json::from_slice(body).map_err(|error| BadBody::NotJson(error.to_string()))?;
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let read = Peek { details }.deserialize(&mut reader).and_then(|parts| reader.end().map(|()| parts));
+    let parts = read.map_err(|error| BadBody::NotJson(error.to_string()))?;
     let field = |name, expected| BadBody::Field { name, expected };
-    let raw = peek.model.ok_or(field("model", "the name of a model or combo"))?;
-    let model: Cow<'_, str> = serde_json::from_str(raw.get())
-        .map_err(|_| field("model", "a string: the name of a model or combo"))?;
-    let stream = match peek.stream.map(RawValue::get) {
+    let raw = parts.get(Field::Model).ok_or(field("model", "the name of a model or combo"))?;
+    let model: Cow<'_, str> =
+        serde_json::from_str(raw).map_err(|_| field("model", "a string: the name of a model or combo"))?;
+    let stream = match parts.get(Field::Stream) {
         None | Some("null" | "false") => false,
         Some("true") => true,
         Some(_) => return Err(field("stream", "true or false")),
     };
-    let start = raw.get().as_ptr() as usize - body.as_ptr() as usize;
-    Ok(Peeked { model: model.into_owned(), span: start..start + raw.get().len(), stream })
+    let start = raw.as_ptr() as usize - body.as_ptr() as usize;
+    Ok(Peeked { model: model.into_owned(), span: start..start + raw.len(), stream, parts })
 }
 
 /// How heavy a request is (flow 6.2.8); what cannot be read weighs its length.
@@ -137,7 +174,7 @@ mod tests {
         let body = Bytes::from_static(
             b"{ \"z\":1,\n\"model\" : \"a/\\u0062\",\"stream\":true, \"x\":{\"model\":\"no\"} }",
         );
-        let peeked = peek(&body).unwrap();
+        let peeked = peek(&body, false).unwrap();
         assert_eq!((peeked.model.as_str(), peeked.stream), ("a/b", true));
         assert_eq!(
             text(splice(&body, &peeked.span, "say \"hi\"")),
@@ -159,7 +196,7 @@ mod tests {
     #[test]
     fn a_large_body_is_not_copied() {
         let body = Bytes::from(format!("{{\"model\":\"m\",\"x\":\"{}\"}}", "y".repeat(100_000)));
-        let peeked = peek(&body).unwrap();
+        let peeked = peek(&body, false).unwrap();
         let parts = splice(&body, &peeked.span, "n");
         assert_eq!(parts.len(), 3);
         assert_eq!(parts[2].as_ptr(), body[peeked.span.end..].as_ptr());
@@ -169,7 +206,8 @@ mod tests {
     #[test]
     fn a_bad_body_says_what_would_be_right() {
         let field = |name, expected| Err(BadBody::Field { name, expected });
-        let of = |text: &'static str| peek(&Bytes::from_static(text.as_bytes())).map(|peeked| peeked.model);
+        let of =
+            |text: &'static str| peek(&Bytes::from_static(text.as_bytes()), false).map(|peeked| peeked.model);
         assert_eq!(of("[1]"), field("body", "a JSON object"));
         assert_eq!(of("\"m\""), field("body", "a JSON object"));
         assert_eq!(of("{}"), field("model", "the name of a model or combo"));

@@ -18,6 +18,7 @@ use super::body::{Outbound, Unread, read};
 use super::early;
 use super::errors::{Code, Problem, capped, of_trouble, shown};
 use super::state::{Http, HttpSettings, Running};
+use super::traits::traits;
 use super::{key_rules, leases, noted};
 use crate::formats::body::{is_complete_json, peek};
 use crate::formats::redact;
@@ -112,7 +113,7 @@ async fn answer(
         Ok(body) => body,
         Err(unread) => return refuse(of_unread(&unread, settings.max_body)),
     };
-    let peeked = match peek(&body) {
+    let peeked = match peek(&body, settings.wanted.details()) {
         Ok(peeked) => peeked,
         Err(bad) => return refuse(Problem::bad_body(bad)),
     };
@@ -122,18 +123,20 @@ async fn answer(
     if let Err(problem) = admitted {
         return refuse(problem);
     }
+    let traits = traits(request.headers(), &peeked.parts, body.len(), settings.wanted);
+    let (model, span, stream) = (peeked.model.into(), peeked.span, peeked.stream);
     let inquiry = Inquiry {
         route,
-        model: peeked.model.into(),
-        span: peeked.span,
-        stream: peeked.stream,
+        model,
+        span,
+        stream,
         body,
         headers: passing(request.headers()),
         allowed: policy.as_ref().and_then(|policy| policy.allowed.clone()),
         preferred: policy.as_ref().and_then(|policy| policy.preferred.clone()),
         key: policy.as_ref().map(|policy| policy.name.clone()),
         limited: policy.is_some_and(|policy| policy.models.is_some()),
-        traits: std::sync::Arc::default(),
+        traits,
         lease,
     };
     let (served, inquiry) = match serve_in_time(http, inquiry, settings).await {

@@ -12,6 +12,7 @@ use policy::ids::ConnectionId;
 use policy::time::Millis;
 
 use super::auth::Keys;
+use super::traits::Wanted;
 use crate::relay::Worker;
 
 /// What clients are told, changed as a whole.
@@ -29,6 +30,8 @@ pub struct HttpSettings {
     pub heartbeat: Duration,
     /// One log line per request.
     pub access_log: bool,
+    /// What is read of a request besides its model.
+    pub wanted: Wanted,
     /// Known keys.
     pub keys: Keys,
     /// What people call the connections that are leased.

@@ -11,11 +11,12 @@ use super::cascade::Run;
 use crate::upstream::Answer;
 
 impl Run<'_> {
-    /// Who asked, and who was charged for it.
+    /// Who asked, in which session, and who was charged for it.
     pub(super) fn news(&self) -> News {
+        let session = self.inquiry.traits.session.clone();
         match self.plan.shared {
-            true => News { key: self.inquiry.key.clone(), charged: self.plan.charged.clone() },
-            false => News::default(),
+            true => News { key: self.inquiry.key.clone(), charged: self.plan.charged.clone(), session },
+            false => News { session, ..News::default() },
         }
     }
 

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use policy::time::Millis;
+
 use super::{ErrorDefault, ErrorRule, Secret};
 
 /// `[server]`: where clients connect and what they may cost.
@@ -124,8 +126,14 @@ pub struct Behaviour {
     pub auto_disable_banned: AutoDisable,
     /// Hour (UTC) at which daily quotas return; `None`: midnight.
     pub quota_reset_hour: Option<u32>,
-    /// How an account of a provider is chosen: `fill-first` or `p2c`.
+    /// How an account of a provider is chosen.
     pub fallback_strategy: String,
+    /// How long a session stays with its account, ms; 0: not at all.
+    pub session_affinity_ttl_ms: Millis,
+    /// A session is also known by its first text.
+    pub session_affinity_from_text: bool,
+    /// Requests in a row for one account under `round-robin`.
+    pub sticky_round_robin_limit: u32,
 }
 
 /// Which banned accounts are switched off (core 3.6 P18).

@@ -56,7 +56,12 @@ fn core_2_what_is_typed_is_what_acts() {
     assert_eq!(made.windows["o"], other);
     let retry = RetryCooldown { enabled: true, min_ms: 7, max_ms: 8_000 };
     assert_eq!(made.connections["k-1"].retry, retry);
-    let accounts = AccountSettings { strategy: AccountStrategy::P2c, latency_weight: 10.0 };
+    let accounts = AccountSettings {
+        strategy: AccountStrategy::P2c,
+        latency_weight: 10.0,
+        affinity_ttl_ms: 1_800_000,
+        sticky_limit: 3,
+    };
     assert_eq!(made.catalogue.accounts, accounts);
 }
 

@@ -23,7 +23,12 @@ fn each_mistake_is_found_at_its_line() {
             "settings.session_affinity_ttl",
             "did you mean `session_affinity_ttl_ms`?",
         ),
-        ("[settings]\nfallback_strategy = \"best\"", 2, "settings.fallback_strategy", "fill-first | p2c"),
+        (
+            "[settings]\nfallback_strategy = \"best\"",
+            2,
+            "settings.fallback_strategy",
+            "fill-first | round-robin | p2c",
+        ),
         (
             "[resilience.request_queue]\nmax_wait_ms = 0",
             2,

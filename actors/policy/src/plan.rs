@@ -3,8 +3,8 @@
 
 mod accounts;
 mod entries;
-mod leads;
 mod filters;
+mod leads;
 mod names;
 mod prefer;
 mod session;
@@ -38,12 +38,12 @@ use crate::validation::Validation;
 pub use filters::{Filters, Lack};
 
 use entries::{Entries, Entry};
-pub use leads::{Leads, leads};
 use filters::Sieve;
+pub use leads::{Leads, leads};
 use names::Named;
 pub use prefer::prefer;
-use step::{Turn, add_step, may_be_passed};
 use session::Session;
+use step::{Turn, add_step, may_be_passed};
 
 /// A request, free of its dialect's details.
 #[derive(Clone, Copy, Debug)]

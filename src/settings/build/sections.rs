@@ -170,6 +170,12 @@ fn behaviour(root: &Sheet) -> Behaviour {
         auto_disable_banned,
         quota_reset_hour: root.whole("settings.quota_reset_hour").and_then(|hour| u32::try_from(hour).ok()),
         fallback_strategy: root.text("settings.fallback_strategy").unwrap_or_default(),
+        session_affinity_ttl_ms: root.millis("settings.session_affinity_ttl_ms"),
+        session_affinity_from_text: root.flag("settings.session_affinity_from_text"),
+        sticky_round_robin_limit: root
+            .whole("settings.sticky_round_robin_limit")
+            .and_then(|limit| u32::try_from(limit).ok())
+            .unwrap_or(1),
     }
 }
 

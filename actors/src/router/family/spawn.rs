@@ -78,7 +78,12 @@ impl Router {
                 Owner::Connection(id) => {
                     blueprint.connections.contains_key(id) || directory.connection(id).is_some()
                 }
-                Owner::Lockout(..) | Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => true,
+                Owner::Lockout(..)
+                | Owner::Router
+                | Owner::Store
+                | Owner::Usage(_)
+                | Owner::Lease(_)
+                | Owner::Pin(_) => true,
             };
             if !known {
                 store.save(owner.clone(), None);

@@ -1,0 +1,140 @@
+//! What a request is like, from its headers and its body, before a plan is made.
+//!
+//! A session is told apart from others and never known: its key is a hash of what the client sent
+//! (rules 6.2, FC-100).
+
+use std::sync::Arc;
+
+use actix_web::http::header::HeaderMap;
+use policy::affinity::{self, HEADERS, Told};
+use policy::request::Traits;
+
+use super::auth::hash;
+use crate::formats::traits::{Field, Parts};
+
+/// Which traits somebody wants to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Sessions keep their accounts.
+    pub sessions: bool,
+    /// A session is also known by its first text.
+    pub first_text: bool,
+    /// What a model must be able to do.
+    pub needs: bool,
+}
+
+impl Wanted {
+    /// More of the body than names must be kept.
+    pub fn details(self) -> bool {
+        self.first_text || self.needs
+    }
+}
+
+/// Bytes of a body for each token, about.
+const BYTES_PER_TOKEN: u64 = 4;
+/// Bytes of a session's hash that are kept.
+const KEPT: usize = 16;
+
+/// Reads what is wanted.
+pub fn traits(headers: &HeaderMap, parts: &Parts<'_>, length: usize, wanted: Wanted) -> Arc<Traits> {
+    let mut traits = Traits::default();
+    if wanted.sessions {
+        traits.session = session(headers, parts, wanted.first_text).map(Into::into);
+    }
+    if wanted.needs {
+        let weighty = parts.fill(&mut traits);
+        // The bytes of pictures and files say nothing of tokens.
+        traits.input_tokens = (!weighty).then_some(length as u64 / BYTES_PER_TOKEN);
+    }
+    Arc::new(traits)
+}
+
+fn session(headers: &HeaderMap, parts: &Parts<'_>, first_text: bool) -> Option<String> {
+    let digest = |text: &str| hex(&hash(text));
+    let header = |name| headers.get(name)?.to_str().ok();
+    let by_header = Told { headers: HEADERS.map(header), ..Told::default() };
+    let key = affinity::key(&by_header, &digest).or_else(|| {
+        let metadata = ["session_id", "sessionId"].map(|key| parts.metadata(key));
+        let [conversation, session, cache] =
+            [Field::ConversationId, Field::SessionId, Field::PromptCacheKey].map(|field| parts.text(field));
+        let told = Told {
+            metadata: [metadata[0].as_deref(), metadata[1].as_deref()],
+            conversation: conversation.as_deref(),
+            session: session.as_deref(),
+            prompt_cache: cache.as_deref(),
+            ..Told::default()
+        };
+        affinity::key(&told, &digest)
+    });
+    let key = key.or_else(|| {
+        let text = if first_text { parts.first_text() } else { None }?;
+        affinity::key(&Told { text: Some(&text), ..Told::default() }, &digest)
+    })?;
+    Some(hex(&hash(&key)[..KEPT]))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+    use bytes::Bytes;
+
+    use super::{Wanted, traits};
+    use crate::formats::body::peek;
+
+    const SESSIONS: Wanted = Wanted { sessions: true, first_text: false, needs: false };
+
+    fn of(headers: &[(&'static str, &'static str)], body: &'static str, wanted: Wanted) -> Option<String> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let body = Bytes::from_static(body.as_bytes());
+        let peeked = peek(&body, wanted.details()).unwrap();
+        traits(&map, &peeked.parts, body.len(), wanted).session.as_ref().map(ToString::to_string)
+    }
+
+    /// Decision 27; what is kept says nothing of what was sent.
+    #[test]
+    fn a_session_is_named_by_headers_then_by_the_body() {
+        const BODY: &str = r#"{"model":"m","metadata":{"sessionId":"a"},"session_id":"b"}"#;
+        let name = |headers: &[_], body| of(headers, body, SESSIONS);
+        let a = name(&[("x-session-id", "a"), ("x-codex-session-id", "b")], BODY).unwrap();
+        assert_eq!(name(&[("x-omniroute-session", "a")], BODY).as_ref(), Some(&a));
+        assert!(a.len() == 32 && a.bytes().all(|byte| byte.is_ascii_hexdigit()), "{a}");
+        let b = name(&[("x-session-id", " "), ("x-codex-session-id", "b")], BODY).unwrap();
+        assert_ne!(a, b);
+        let of_body = name(&[], BODY).unwrap();
+        assert_ne!(of_body, a, "another source is another session");
+        assert_eq!(name(&[], r#"{"model":"m","metadata":{"session_id":"a"}}"#).as_ref(), Some(&of_body));
+        assert_ne!(name(&[], r#"{"model":"m","session_id":"a"}"#), Some(of_body));
+        assert_eq!(name(&[], r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#), None);
+    }
+
+    #[test]
+    fn a_text_names_a_session_only_where_it_may() {
+        const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+        let may = Wanted { first_text: true, ..SESSIONS };
+        assert!(of(&[], BODY, may).is_some());
+        assert_eq!(of(&[], BODY, Wanted { sessions: false, ..may }), None);
+        let later =
+            r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"user","content":"x"}]}"#;
+        assert_eq!(of(&[], later, may), of(&[], BODY, may));
+    }
+
+    #[test]
+    fn needs_are_read_only_where_they_are_wanted() {
+        let body = Bytes::from_static(br#"{"model":"m","tools":[{}],"max_tokens":5}"#);
+        let read = |needs| {
+            let wanted = Wanted { needs, ..Wanted::default() };
+            let peeked = peek(&body, wanted.details()).unwrap();
+            let traits = traits(&HeaderMap::new(), &peeked.parts, body.len(), wanted);
+            (traits.tools, traits.max_output, traits.input_tokens)
+        };
+        assert_eq!(read(false), (false, None, None));
+        assert_eq!(read(true), (true, Some(5), Some(10)));
+    }
+}

@@ -92,6 +92,20 @@ fn without_a_ttl_nobody_stays() {
     assert_eq!([named(&world, "s1"), named(&world, "s2")], ["a-1", "a-1"]);
 }
 
+/// Contract 4: a session is named as its client would name it, and nothing changes by asking.
+#[test]
+fn an_explanation_follows_a_session() {
+    let world = Setup::new().provider("a", 2).start();
+    assert_eq!([named(&world, "s1"), named(&world, "s2")], ["a-1", "a-2"]);
+    let first = |session: &str| {
+        let asked = json!({"model": "a/m", "session": session, "format": "openai"});
+        let told = world.manage("POST", "/api/route/explain", &asked).json();
+        told["order"][0]["connection"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned()
+    };
+    assert_eq!([first("s2"), first("s1"), first("s2")], ["a-2", "a-1", "a-2"]);
+    assert_eq!([first("new"), first("new")], ["a-1", "a-1"], "nobody was seated");
+}
+
 /// Decision 11; the store holds no name.
 #[test]
 fn a_session_is_known_after_a_restart() {

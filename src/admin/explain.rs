@@ -16,6 +16,7 @@ use super::errors::Refusal;
 use super::{Admin, access, input};
 use crate::http::errors::of_no_plan;
 use crate::http::state::HttpSettings;
+use crate::http::traits::named;
 
 const ACCEPTED: [&str; 5] = ["model", "session", "key", "estimated_tokens", "format"];
 const DIALECTS: [Dialect; 3] = [Dialect::Openai, Dialect::Anthropic, Dialect::Responses];
@@ -68,7 +69,8 @@ fn traits(fields: &Map<String, Value>) -> Result<Traits, Refusal> {
             Refusal::invalid("estimated_tokens", "must be a whole number that is not negative")
         })?),
     };
-    let session = input::text(fields, "session")?.map(Into::into);
+    // What a client would send in `X-Session-Id`.
+    let session = input::text(fields, "session")?.and_then(|session| named(&session));
     Ok(Traits { input_tokens: tokens, session, ..Traits::default() })
 }
 

@@ -49,6 +49,16 @@ pub fn traits(headers: &HeaderMap, parts: &Parts<'_>, length: usize, wanted: Wan
     Arc::new(traits)
 }
 
+/// The key of the session that a client names by its first header.
+pub fn named(session: &str) -> Option<Arc<str>> {
+    let told = Told { headers: [Some(session), None, None], ..Told::default() };
+    affinity::key(&told, &|text| hex(&hash(text))).map(|key| kept(&key).into())
+}
+
+fn kept(key: &str) -> String {
+    hex(&hash(key)[..KEPT])
+}
+
 fn session(headers: &HeaderMap, parts: &Parts<'_>, first_text: bool) -> Option<String> {
     let digest = |text: &str| hex(&hash(text));
     let header = |name| headers.get(name)?.to_str().ok();
@@ -70,7 +80,7 @@ fn session(headers: &HeaderMap, parts: &Parts<'_>, first_text: bool) -> Option<S
         let text = if first_text { parts.first_text() } else { None }?;
         affinity::key(&Told { text: Some(&text), ..Told::default() }, &digest)
     })?;
-    Some(hex(&hash(&key)[..KEPT]))
+    Some(kept(&key))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -105,6 +115,7 @@ mod tests {
         let a = name(&[("x-session-id", "a"), ("x-codex-session-id", "b")], BODY).unwrap();
         assert_eq!(name(&[("x-omniroute-session", "a")], BODY).as_ref(), Some(&a));
         assert!(a.len() == 32 && a.bytes().all(|byte| byte.is_ascii_hexdigit()), "{a}");
+        assert_eq!(super::named("a").as_deref(), Some(a.as_str()));
         let b = name(&[("x-session-id", " "), ("x-codex-session-id", "b")], BODY).unwrap();
         assert_ne!(a, b);
         let of_body = name(&[], BODY).unwrap();

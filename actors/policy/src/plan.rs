@@ -6,6 +6,7 @@ mod entries;
 mod filters;
 mod leads;
 mod names;
+mod no_plan;
 mod prefer;
 mod session;
 mod step;
@@ -41,6 +42,7 @@ use entries::{Entries, Entry};
 use filters::Sieve;
 pub use leads::{Leads, leads};
 use names::Named;
+pub use no_plan::NoPlan;
 pub use prefer::prefer;
 use session::Session;
 use step::{Turn, add_step, may_be_passed};
@@ -187,42 +189,6 @@ pub struct Plan {
     pub notes: Vec<(Arc<str>, Note)>,
     /// The first target counts as in flight from the pick on (routing 4.13e).
     pub reserves: bool,
-}
-
-/// Why there is no plan at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoPlan {
-    /// The name cannot be a model's (routing 12.2).
-    BadName,
-    /// Nobody knows the name.
-    UnknownModel,
-    /// The key may only ask for the models of its pools, and this is none of them (flow 2.6).
-    NotForKey,
-    /// Several providers list the bare name; the ways to write it.
-    Ambiguous(Vec<String>),
-    /// Every target speaks another dialect than the client.
-    FormatNotSupported(Vec<Dialect>),
-    /// Every window is known, and the input fits into none (routing 3.1).
-    ContextTooLong {
-        /// Steps the combo has.
-        pool_size: usize,
-        /// The largest window, tokens.
-        largest: u64,
-        /// The input, tokens.
-        input: u64,
-    },
-    /// No target can do what the request needs (routing 3.5).
-    CapabilityMismatch {
-        /// Steps the combo has.
-        pool_size: usize,
-        /// What they lack.
-        lacks: Vec<Lack>,
-    },
-    /// No target has the window that the combo asks for (routing 3.6).
-    ContextRequirements {
-        /// Steps the combo has.
-        pool_size: usize,
-    },
 }
 
 /// Everything a plan is made from.

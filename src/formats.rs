@@ -2,6 +2,7 @@
 //! called; holds no socket and no state.
 
 pub mod body;
+pub mod edit;
 pub mod error;
 pub mod quality;
 pub mod redact;

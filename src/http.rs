@@ -5,6 +5,7 @@ mod body;
 mod early;
 pub mod errors;
 mod inference;
+mod intake;
 mod key_rules;
 mod leases;
 mod models;

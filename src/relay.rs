@@ -10,6 +10,7 @@ mod checkup;
 mod close;
 mod closing;
 mod commit;
+mod degrade;
 mod dial;
 mod fault;
 mod hedge;
@@ -18,6 +19,7 @@ mod judging;
 mod last;
 mod meter;
 mod queue;
+mod rescue;
 mod resume;
 mod send;
 mod sets;
@@ -52,8 +54,9 @@ use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 pub use crate::upstream::Endpoints;
 pub use checkup::{Checkup, checkup};
 pub use closing::Closing;
+pub use degrade::ToolCaps;
 pub use fault::Lack;
-pub use judging::{Gates, Judging, Traits};
+pub use judging::{Emergency, Gates, Judging, Traits};
 pub use sets::serve;
 pub use stream::{Cut, Relayed};
 pub use tried::Tried;
@@ -70,6 +73,8 @@ pub struct Tower {
     pub streaming: ArcSwap<Streaming>,
     /// Whether failures of a connection move requests on.
     pub gates: Gates,
+    /// How many tools providers take.
+    pub tool_caps: ToolCaps,
     /// Counts of what happens.
     pub metrics: Arc<Metrics>,
     /// The latest decisions.
@@ -106,6 +111,8 @@ pub struct Inquiry {
     pub span: std::ops::Range<usize>,
     /// The client wants a stream.
     pub stream: bool,
+    /// Tools that it hands over.
+    pub tools: usize,
     /// The body.
     pub body: Bytes,
     /// The client's headers that pass.
@@ -116,6 +123,8 @@ pub struct Inquiry {
     pub preferred: Option<Arc<[ConnectionId]>>,
     /// The name of its key.
     pub key: Option<Arc<str>>,
+    /// The key may not ask for every model: it never leads to another one than was asked for.
+    pub confined: bool,
     /// The key may only ask for the models of its quota pools.
     pub limited: bool,
     /// What the request is like.

@@ -32,7 +32,7 @@ use super::spending;
 use super::tokens::TokenRoom;
 use crate::admin::Admin;
 use crate::http::state::{Gate, HttpSettings};
-use crate::relay::{Closing, Gates, Tower, Worker};
+use crate::relay::{Closing, Gates, ToolCaps, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault, Waiting};
 use crate::telemetry::{Book, Decisions, KeyBook, Metrics};
@@ -128,6 +128,7 @@ impl Base {
             judging: ArcSwap::from_pointee(judging(settings)),
             streaming: ArcSwap::from_pointee(settings.streaming()),
             gates: Gates::default(),
+            tool_caps: ToolCaps::default(),
             metrics: self.metrics.clone(),
             decisions: Decisions::default(),
             usage: self.usage.clone(),

@@ -30,6 +30,15 @@ pub struct Peeked<'a> {
     pub parts: Parts<'a>,
 }
 
+/// Whether a request wants to be answered later (rules 8.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Background {
+    /// Where the value stands.
+    pub span: Range<usize>,
+    /// It is literally true.
+    pub on: bool,
+}
+
 /// Why a body cannot be routed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadBody {
@@ -85,7 +94,7 @@ impl<'de> Visitor<'de> for Peek {
 pub fn peek(body: &Bytes, details: bool) -> Result<Peeked<'_>, BadBody> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
-        Some(_) if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
+        Some(_) if serde_json::from_slice::<IgnoredAny>(body).is_ok() => {
             return Err(BadBody::Field { name: "body", expected: "a JSON object" });
         }
         None => return Err(BadBody::NotJson("the body is empty".into())),
@@ -103,8 +112,28 @@ pub fn peek(body: &Bytes, details: bool) -> Result<Peeked<'_>, BadBody> {
         Some("true") => true,
         Some(_) => return Err(field("stream", "true or false")),
     };
-    let start = raw.as_ptr() as usize - body.as_ptr() as usize;
-    Ok(Peeked { model: model.into_owned(), span: start..start + raw.len(), stream, parts })
+    Ok(Peeked { model: model.into_owned(), span: place(body, raw), stream, parts })
+}
+
+/// The field `background`, if the body has one; null is one too.
+pub fn background(body: &Bytes) -> Option<Background> {
+    #[derive(Deserialize)]
+    struct Later<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        background: Option<&'a RawValue>,
+    }
+    fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+        <&RawValue>::deserialize(from).map(Some)
+    }
+    memchr::memmem::find(body, b"\"background\"")?;
+    let raw = serde_json::from_slice::<Later<'_>>(body).ok()?.background?.get();
+    Some(Background { span: place(body, raw), on: raw == "true" })
+}
+
+/// Where a part of the body stands in it.
+fn place(body: &Bytes, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - body.as_ptr() as usize;
+    start..start + part.len()
 }
 
 /// How heavy a request is (flow 6.2.8); what cannot be read weighs its length.
@@ -156,7 +185,7 @@ pub fn splice(body: &Bytes, span: &Range<usize>, model: &str) -> Vec<Bytes> {
 
 /// Whether these bytes are one complete JSON value (decision 9a).
 pub fn is_complete_json(body: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+    serde_json::from_slice::<IgnoredAny>(body).is_ok()
 }
 
 #[cfg(test)]
@@ -180,6 +209,24 @@ mod tests {
             text(splice(&body, &peeked.span, "say \"hi\"")),
             "{ \"z\":1,\n\"model\" : \"say \\\"hi\\\"\",\"stream\":true, \"x\":{\"model\":\"no\"} }"
         );
+    }
+
+    #[test]
+    fn tools_are_counted_and_nothing_else_is_asked_of_them() {
+        for (tools, count) in [
+            ("[]", 0),
+            (r#"[{"a":[1,2]},{"b":{}}]"#, 2),
+            ("null", 0),
+            ("7", 0),
+            ("-7", 0),
+            ("1.5", 0),
+            ("true", 0),
+            (r#""a\n""#, 0),
+            (r#"{"a":[1,2]}"#, 0),
+        ] {
+            let body = Bytes::from(format!(r#"{{"tools":{tools},"model":"m"}}"#));
+            assert_eq!(peek(&body, false).map(|peeked| peeked.parts.tools()), Ok(count), "{tools}");
+        }
     }
 
     #[test]

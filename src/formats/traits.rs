@@ -29,12 +29,12 @@ pub enum Field {
     SessionId,
     /// Names what is said again and again.
     PromptCacheKey,
+    /// Tools.
+    Tools,
     /// From here on only where somebody wants to know what a request needs.
     Messages,
     /// Turns, in Responses.
     Input,
-    /// Tools.
-    Tools,
     /// Whether it may use them.
     ToolChoice,
     /// The form of the answer.
@@ -81,6 +81,12 @@ impl<'a> Parts<'a> {
     /// A field that is a string.
     pub fn text(&self, field: Field) -> Option<Cow<'a, str>> {
         text(self.get(field)?)
+    }
+
+    /// How many tools it hands over.
+    pub fn tools(&self) -> usize {
+        let listed = self.get(Field::Tools).and_then(|tools| serde_json::from_str::<Vec<&RawValue>>(tools).ok());
+        listed.map_or(0, |tools| tools.len())
     }
 
     /// A key of `metadata` that is a string.

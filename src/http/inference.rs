@@ -17,6 +17,7 @@ use super::auth::{Caller, KeyPolicy};
 use super::body::{Outbound, Unread, read};
 use super::early;
 use super::errors::{Code, Problem, capped, of_trouble, shown};
+use super::intake::made_now;
 use super::state::{Http, HttpSettings, Running};
 use super::traits::traits;
 use super::{key_rules, leases, noted};
@@ -113,6 +114,7 @@ async fn answer(
         Ok(body) => body,
         Err(unread) => return refuse(of_unread(&unread, settings.max_body)),
     };
+    let body = made_now(route, body);
     let peeked = match peek(&body, settings.wanted.details()) {
         Ok(peeked) => peeked,
         Err(bad) => return refuse(Problem::bad_body(bad)),
@@ -124,17 +126,20 @@ async fn answer(
         return refuse(problem);
     }
     let traits = traits(request.headers(), &peeked.parts, body.len(), settings.wanted);
+    let tools = peeked.parts.tools();
     let (model, span, stream) = (peeked.model.into(), peeked.span, peeked.stream);
     let inquiry = Inquiry {
         route,
         model,
         span,
         stream,
+        tools,
         body,
         headers: passing(request.headers()),
         allowed: policy.as_ref().and_then(|policy| policy.allowed.clone()),
         preferred: policy.as_ref().and_then(|policy| policy.preferred.clone()),
         key: policy.as_ref().map(|policy| policy.name.clone()),
+        confined: policy.as_ref().is_some_and(|policy| policy.rules.reach.restricted),
         limited: policy.is_some_and(|policy| policy.models.is_some()),
         traits,
         lease,

@@ -20,7 +20,7 @@ use super::commit::Committed;
 use super::dial::Head;
 use super::fault::{Fault, Kept, Lack};
 use super::hedge::Lane;
-use super::judging::Known;
+use super::judging::{Emergency, Known};
 use super::meter::Bill;
 use super::stream::{Rest, Way};
 use super::tried::Tried;
@@ -49,6 +49,8 @@ pub(super) struct Run<'a> {
     pub(super) bill: Bill<'a>,
     /// What its lease said when it should have been sent.
     pub(super) denied: Option<Denied>,
+    /// The latest failure was about money, and this is the last resort (rules 8.3).
+    pub(super) unpaid: Option<Emergency>,
 }
 
 impl<'a> Run<'a> {
@@ -78,6 +80,7 @@ impl<'a> Run<'a> {
             story,
             bill,
             denied: None,
+            unpaid: None,
         }
     }
 
@@ -235,7 +238,7 @@ impl<'a> Run<'a> {
         if let Some(failed) = is_failed(&verdict) {
             self.record(target, None, failed);
         }
-        let failure = match &verdict {
+        let mut failure = match &verdict {
             Verdict::Failure(failure) => failure.clone(),
             // Nobody's fault: the permit returns, and the next target may do better.
             Verdict::Success | Verdict::Neutral => {
@@ -243,6 +246,7 @@ impl<'a> Run<'a> {
                 return self.refused(index, fault.refusal.unwrap_or(UNAVAILABLE));
             }
         };
+        self.degrade(target, &fault.signal, &mut failure);
         // A dead refresh token is a 401 that nobody needs to be asked for.
         let answered = matches!(fault.signal.end, End::Status(_) | End::InStream(_) | End::CredentialDead);
         if let Some(hint) = failure.hint {

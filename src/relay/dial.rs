@@ -17,7 +17,6 @@ use super::commit::{Committed, Unfit, next, whole};
 use super::fault::Fault;
 use super::send::Hit;
 use super::source::{Bounds, Source};
-use crate::formats::body::splice;
 use crate::formats::{redact, sight, sse};
 use crate::settings::{Secret, StreamSettings};
 use crate::upstream::oauth::Pass;
@@ -156,7 +155,7 @@ impl Run<'_> {
     pub(super) async fn open(&self, opening: &Opening<'_>, permit: &mut Permit) -> Result<Opened, Fault> {
         let Opening { endpoint, target, timeouts, limit, holds_on, sent_at } = opening;
         let (clock, asked) = (self.worker.tower.owners.clock, Instant::now());
-        let body = splice(&self.inquiry.body, &self.inquiry.span, target.model.as_str());
+        let body = self.body_for(target);
         let route = self.inquiry.route;
         let hit = self.shoot(opening, &body).await;
         if let Some(identity) = self.worker.dialler.egress(endpoint) {

@@ -2,9 +2,9 @@
 //! changes. It is looked up after a failure only, so a request that goes well pays nothing.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use policy::ids::ConnectionId;
+use policy::ids::{ConnectionId, ProviderId};
 use policy::plan::Planned;
 use policy::rotation::{Gate, RotationSettings};
 use policy::rules::{RuleBook, restate};
@@ -20,6 +20,17 @@ pub struct Judging {
     pub rules: RuleBook,
     /// When daily quotas come back; `None`: at midnight UTC.
     pub daily_reset: Option<DailyReset>,
+    /// The model that answers when the money is out; `None`: none does (rules 8.3).
+    pub emergency: Option<Emergency>,
+}
+
+/// The last resort (rules 8.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emergency {
+    /// Its provider.
+    pub provider: ProviderId,
+    /// Provider and model, as a client would ask for it.
+    pub model: Arc<str>,
 }
 
 /// What a verdict asks of a connection.

@@ -54,6 +54,11 @@ impl<'a> Bill<'a> {
         self.close(End::Failed, Source::Reported, status);
     }
 
+    /// It is counted elsewhere.
+    pub(super) fn hand_over(&self) {
+        self.open.set(false);
+    }
+
     fn close(&self, end: End, source: Source, status: Option<u16>) {
         if !self.open.replace(false) {
             return;

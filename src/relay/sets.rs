@@ -19,6 +19,7 @@ use policy::time::Millis;
 
 use super::cascade::Run;
 use super::meter::Bill;
+use super::rescue::rescue;
 use super::{Inquiry, Outcome, Reply, Served, Story, Trouble, Worker};
 
 /// Most that chance adds to a wait besides a hundredth of it (FC-108), ms.
@@ -32,6 +33,12 @@ pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
         Ok(picked) => {
             let mut run = Run::new(worker, inquiry, picked, bill);
             let outcome = run.sets().await;
+            if let Some(last) = run.last_resort(&outcome)
+                && let Some(served) = Box::pin(rescue(worker, inquiry, &last)).await
+            {
+                run.bill.hand_over();
+                return served;
+            }
             run.bill.unanswered(&outcome);
             Served { outcome, story: run.story, asked_at }
         }

@@ -134,6 +134,8 @@ pub struct Behaviour {
     pub session_affinity_from_text: bool,
     /// Requests in a row for one account under `round-robin`.
     pub sticky_round_robin_limit: u32,
+    /// Provider and model that answer when the money is out; `None`: switched off.
+    pub emergency_fallback: Option<String>,
 }
 
 /// Which banned accounts are switched off (core 3.6 P18).

@@ -7,7 +7,7 @@ use policy::rules::{self, RuleBook};
 use policy::verdict::{self, DailyReset};
 
 use super::owners::rate_limit_delay;
-use crate::relay::{Judging, Traits};
+use crate::relay::{Emergency, Judging, Traits};
 use crate::settings::{self, RotationNumbers, RuleScope, Settings};
 
 /// Traits of every connection, and the operator's rules.
@@ -30,8 +30,16 @@ pub fn judging(settings: &Settings) -> Judging {
     Judging {
         connections: connections.collect(),
         rules: rule_book(&settings.behaviour),
+        emergency: emergency(&settings.behaviour),
         daily_reset: hour.map(|hour| DailyReset { hour, offset_minutes: 0 }),
     }
+}
+
+/// The last resort, if it is switched on and is one target.
+fn emergency(behaviour: &settings::Behaviour) -> Option<Emergency> {
+    let target = behaviour.emergency_fallback.as_deref()?;
+    let (provider, _) = target.split_once('/')?;
+    Some(Emergency { provider: provider.into(), model: target.into() })
 }
 
 fn rotation(numbers: &settings::Rotation) -> RotationSettings {

@@ -176,6 +176,9 @@ fn behaviour(root: &Sheet) -> Behaviour {
             .whole("settings.sticky_round_robin_limit")
             .and_then(|limit| u32::try_from(limit).ok())
             .unwrap_or(1),
+        emergency_fallback: root
+            .text("settings.emergency_fallback.target")
+            .filter(|_| root.flag("settings.emergency_fallback.enabled")),
     }
 }
 

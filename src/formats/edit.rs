@@ -1,0 +1,166 @@
+//! Small changes of a JSON body, each made in its text: what is not changed stays as it came, byte
+//! for byte.
+
+use std::ops::Range;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The body without one of its fields; `value`: where that field's value stands.
+pub fn without_field(body: &Bytes, value: &Range<usize>) -> Bytes {
+    let blank = |byte: &u8| byte.is_ascii_whitespace();
+    let back = |from: usize| body[..from].iter().rposition(|byte| !blank(byte)).unwrap_or(0);
+    // Colon, then the quotes round the name.
+    let closing = back(back(value.start));
+    let opening = opening_quote(body, closing);
+    let after = value.end + body[value.end..].iter().take_while(|byte| blank(byte)).count();
+    if body.get(after) == Some(&b',') {
+        return joined(body, opening..after + 1);
+    }
+    let before = back(opening);
+    let start = if body[before] == b',' { before } else { opening };
+    joined(body, start..value.end)
+}
+
+/// The quote that opens the name which ends at `closing`.
+fn opening_quote(body: &[u8], closing: usize) -> usize {
+    let mut at = closing;
+    while at > 0 {
+        at -= 1;
+        let escapes = body[..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if body[at] == b'"' && escapes % 2 == 0 {
+            break;
+        }
+    }
+    at
+}
+
+fn joined(body: &Bytes, left_out: Range<usize>) -> Bytes {
+    replaced(body, left_out, b"")
+}
+
+fn replaced(body: &Bytes, span: Range<usize>, with: &[u8]) -> Bytes {
+    let mut whole = BytesMut::with_capacity(body.len() + with.len());
+    whole.put_slice(&body[..span.start]);
+    whole.put_slice(with);
+    whole.put_slice(&body[span.end..]);
+    whole.freeze()
+}
+
+/// Where a part of a body stands in it.
+fn span(body: &[u8], part: &RawValue) -> Range<usize> {
+    let start = part.get().as_ptr() as usize - body.as_ptr() as usize;
+    start..start + part.get().len()
+}
+
+/// The body with the first `most` of its tools, and the place that `kept` has in it; `None`: it has no
+/// more than that.
+pub fn with_fewer_tools(body: &Bytes, kept: &Range<usize>, most: usize) -> Option<(Bytes, Range<usize>)> {
+    #[derive(Deserialize)]
+    struct Tools<'a> {
+        #[serde(borrow)]
+        tools: Vec<&'a RawValue>,
+    }
+    let Tools { tools } = serde_json::from_slice(body).ok()?;
+    let (last, end) = (tools.get(most.checked_sub(1)?)?, tools.last()?);
+    let (from, to) = (span(body, last).end, span(body, end).end);
+    if from >= to {
+        return None;
+    }
+    let moved = if kept.start >= to { to - from } else { 0 };
+    Some((joined(body, from..to), kept.start - moved..kept.end - moved))
+}
+
+/// The body with another bound of what the model may say: whichever of `names` it has is set to what
+/// `bound` makes of it, and where it has none the first is added.
+pub fn with_output(body: &Bytes, names: &[&str], bound: impl Fn(Option<u64>) -> u64) -> Option<Bytes> {
+    let fields: std::collections::HashMap<&str, &RawValue> = serde_json::from_slice(body).ok()?;
+    let mut found: Vec<_> = names
+        .iter()
+        .filter_map(|name| fields.get(name))
+        .map(|raw| (span(body, raw), bound(raw.get().parse().ok())))
+        .collect();
+    if found.is_empty() {
+        let open = body.iter().position(|byte| *byte == b'{')? + 1;
+        let comma = if fields.is_empty() { "" } else { "," };
+        let field = format!("\"{}\":{}{comma}", names.first()?, bound(None));
+        return Some(replaced(body, open..open, field.as_bytes()));
+    }
+    // From the end, so that the places before stay right.
+    found.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    let set =
+        |body: Bytes, (span, bound): (Range<usize>, u64)| replaced(&body, span, bound.to_string().as_bytes());
+    Some(found.into_iter().fold(body.clone(), set))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::body::peek;
+    use super::{with_fewer_tools, with_output, without_field};
+
+    fn bytes(text: &str) -> Bytes {
+        Bytes::copy_from_slice(text.as_bytes())
+    }
+
+    fn text(bytes: &Bytes) -> &str {
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn d1_d2_the_field_goes_and_nothing_else() {
+        let rows = [
+            (r#"{"background":true,"model":"m"}"#, r#"{"model":"m"}"#),
+            (r#"{"model":"m","background":false}"#, r#"{"model":"m"}"#),
+            ("{ \"model\" : \"m\" ,\n \"background\" : null ,\"x\":1 }", "{ \"model\" : \"m\" ,\n \"x\":1 }"),
+            ("{\"model\":\"m\" , \"background\":\t{\"a\":[1]} }", "{\"model\":\"m\"  }"),
+            (
+                r#"{"model":"m","b\u0061ckground":true,"z":"\"background\":true"}"#,
+                r#"{"model":"m","z":"\"background\":true"}"#,
+            ),
+        ];
+        for (before, after) in rows {
+            let body = bytes(before);
+            let background = peek(&body).unwrap().background.expect("it has the field");
+            assert_eq!(text(&without_field(&body, &background.span)), after, "{before}");
+        }
+        let only = bytes(r#"{"background":true}"#);
+        assert_eq!(text(&without_field(&only, &(14..18))), "{}");
+    }
+
+    #[test]
+    fn rules_8_2_5_the_first_tools_stay() {
+        let body = bytes(r#"{"tools": [ {"a":1}, {"b":[2]} , {"c":3} ], "model":"m"}"#);
+        let span = peek(&body).unwrap().span;
+        let cut = |most| with_fewer_tools(&body, &span, most);
+        let (two, moved) = cut(2).unwrap();
+        assert_eq!(text(&two), r#"{"tools": [ {"a":1}, {"b":[2]} ], "model":"m"}"#);
+        assert_eq!(&two[moved], b"\"m\"");
+        assert_eq!(text(&cut(1).unwrap().0), r#"{"tools": [ {"a":1} ], "model":"m"}"#);
+        assert_eq!((cut(3), cut(4), cut(0)), (None, None, None));
+        let before = bytes(r#"{"model":"m","tools":[1,2]}"#);
+        let (one, same) = with_fewer_tools(&before, &(9..12), 1).unwrap();
+        assert_eq!((text(&one), same), (r#"{"model":"m","tools":[1]}"#, 9..12));
+        assert_eq!(with_fewer_tools(&bytes(r#"{"tools":7}"#), &(0..1), 1), None);
+    }
+
+    #[test]
+    fn d6_d8_the_output_is_bounded_whatever_its_name() {
+        let names = ["max_tokens", "max_completion_tokens"];
+        let bound = |wanted: Option<u64>| wanted.unwrap_or(40).min(40);
+        for (before, after) in [
+            (r#"{"model":"m","max_tokens":90}"#, r#"{"model":"m","max_tokens":40}"#),
+            (r#"{"max_completion_tokens": 90 ,"x":1}"#, r#"{"max_completion_tokens": 40 ,"x":1}"#),
+            (
+                r#"{"max_tokens":7,"max_completion_tokens":90}"#,
+                r#"{"max_tokens":7,"max_completion_tokens":40}"#,
+            ),
+            (r#"{"max_tokens":null}"#, r#"{"max_tokens":40}"#),
+            (r#"{"model":"m"}"#, r#"{"max_tokens":40,"model":"m"}"#),
+        ] {
+            assert_eq!(text(&with_output(&bytes(before), &names, bound).unwrap()), after);
+        }
+    }
+}

@@ -151,8 +151,8 @@ pub fn behaviours() -> &'static [(&'static str, &'static str)] {
         ("redirect-N", "status N with a location on another host"),
         ("early-N", "status N before the body is read (by header or path), then closes"),
         (
-            "wall-S[-X]",
-            "429 as of a Claude account at its usage wall whose window resets in S seconds; with `anthropic-usage-limit: slow` an answer, or what X says",
+            "wall-N[-X]",
+            "429 as of a Claude account at its usage wall whose window resets in N seconds; with `anthropic-usage-limit: slow` an answer, or what X says",
         ),
     ]
 }

@@ -1,7 +1,7 @@
 //! The scripted usage wall: accounts whose window is spent, the slower lane they are offered, and
 //! the two endpoints that reset a session limit.
 //!
-//! A model `wall-S` stands for an account at its wall whose window resets in S seconds: a request
+//! A model `wall-N` stands for an account at its wall whose window resets in N seconds: a request
 //! without the lane's header gets the wall, one with it gets what the rest of the name says. What the
 //! endpoints say hangs on names, too: the status on the access token, the claim on the organisation.
 //! A claim that resets takes the walls of that credential away.

@@ -1,4 +1,4 @@
-//! The names of an account at its usage wall: `wall-S`, and what its slower lane does.
+//! The names of an account at its usage wall: `wall-N`, and what its slower lane does.
 
 use std::fmt;
 

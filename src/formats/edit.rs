@@ -98,7 +98,7 @@ pub fn with_output(body: &Bytes, names: &[&str], bound: impl Fn(Option<u64>) -> 
 mod tests {
     use bytes::Bytes;
 
-    use super::super::body::peek;
+    use super::super::body::{background, peek};
     use super::{with_fewer_tools, with_output, without_field};
 
     fn bytes(text: &str) -> Bytes {
@@ -123,7 +123,7 @@ mod tests {
         ];
         for (before, after) in rows {
             let body = bytes(before);
-            let background = peek(&body).unwrap().background.expect("it has the field");
+            let background = background(&body).expect("it has the field");
             assert_eq!(text(&without_field(&body, &background.span)), after, "{before}");
         }
         let only = bytes(r#"{"background":true}"#);
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn rules_8_2_5_the_first_tools_stay() {
         let body = bytes(r#"{"tools": [ {"a":1}, {"b":[2]} , {"c":3} ], "model":"m"}"#);
-        let span = peek(&body).unwrap().span;
+        let span = peek(&body, false).unwrap().span;
         let cut = |most| with_fewer_tools(&body, &span, most);
         let (two, moved) = cut(2).unwrap();
         assert_eq!(text(&two), r#"{"tools": [ {"a":1}, {"b":[2]} ], "model":"m"}"#);

@@ -85,7 +85,8 @@ impl<'a> Parts<'a> {
 
     /// How many tools it hands over.
     pub fn tools(&self) -> usize {
-        let listed = self.get(Field::Tools).and_then(|tools| serde_json::from_str::<Vec<&RawValue>>(tools).ok());
+        let listed =
+            self.get(Field::Tools).and_then(|tools| serde_json::from_str::<Vec<&RawValue>>(tools).ok());
         listed.map_or(0, |tools| tools.len())
     }
 

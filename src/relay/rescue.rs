@@ -81,7 +81,7 @@ fn bounded(inquiry: &Inquiry, model: Arc<str>) -> Option<Inquiry> {
         Route::Embeddings | Route::CountTokens => return None,
     };
     let body = with_output(&inquiry.body, names, emergency::tokens)?;
-    let span = peek(&body).ok()?.span;
+    let span = peek(&body, false).ok()?.span;
     Some(Inquiry {
         route: inquiry.route,
         model,

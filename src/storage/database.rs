@@ -57,7 +57,7 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,

@@ -56,7 +56,7 @@ fn catalogue(filters: Filters) -> Catalogue {
 }
 
 fn ask(catalogue: &Catalogue, model: &str, traits: &Traits) -> Result<Vec<String>, NoPlan> {
-    let ask = Ask { model, dialect: Dialect::Openai, allowed: None, traits };
+    let ask = Ask { model, dialect: Dialect::Openai, allowed: None, traits, lease: None };
     let world = World { catalogue, board: &Board::default(), memory: &Nothing, now: 0 };
     let plan = plan(&ask, world, &mut Scripted::default())?;
     Ok(plan.targets.iter().map(|target| target.model.to_string()).collect())

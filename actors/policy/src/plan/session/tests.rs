@@ -103,7 +103,7 @@ impl Scene {
 
     fn order(&self, model: &str, session: Option<&str>, now: Millis) -> Vec<String> {
         let traits = Traits { session: session.map(Into::into), ..Traits::default() };
-        let ask = Ask { model, dialect: Dialect::Openai, allowed: None, traits: &traits };
+        let ask = Ask { model, dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
         let world = World { catalogue: &self.catalogue, board: &self.board, memory: &self.memory, now };
         let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
         plan.targets.iter().map(|target| target.connection.to_string()).collect()
@@ -131,6 +131,7 @@ impl Scene {
             draining: false,
             usable: true,
             egress: None,
+            lease: None,
         };
         self.board.connections.insert(connection.into(), Arc::new(view));
     }

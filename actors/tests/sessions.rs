@@ -42,7 +42,7 @@ async fn served(world: &World, session: &str, connection: &str, first_byte_ms: O
     world.owners.router.mailbox.post(Served {
         combo: None,
         place: None,
-        first: true,
+        first: None,
         provider: "a".into(),
         connection: connection.into(),
         model: "m".into(),

@@ -13,7 +13,7 @@ use crate::upstream::Answer;
 impl Run<'_> {
     /// Who asked, in which session, and who was charged for it.
     pub(super) fn news(&self) -> News {
-        let session = self.inquiry.traits.session.clone();
+        let session = self.inquiry.traits.session.clone().filter(|_| self.inquiry.lease.is_none());
         match self.plan.shared {
             true => News { key: self.inquiry.key.clone(), charged: self.plan.charged.clone(), session },
             false => News { session, ..News::default() },

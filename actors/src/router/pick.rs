@@ -133,7 +133,9 @@ impl Handler<Pick> for Router {
         if let Some(first) = plan.targets.first().filter(|_| counts_use) {
             self.memory.used(&first.provider, &first.connection, self.seed.links.clock.now());
         }
-        self.seat(&plan, pick.traits.session.as_ref());
+        // Rules 6.14: whoever leases an account is seated by the lease.
+        let session = pick.traits.session.as_ref().filter(|_| pick.lease.is_none());
+        self.seat(&plan, session);
         Ok(Picked { plan, lease })
     }
 }

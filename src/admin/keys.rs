@@ -112,6 +112,9 @@ async fn update(
     access::require(&request)?;
     let mut body = object(body)?;
     body.retain(|field, _| !READ_ONLY.contains(&field.as_str()));
+    if body.is_empty() && !whole {
+        return Ok(HttpResponse::Ok().json(shown(&admin, &id).await?));
+    }
     let (live, of, now) = (admin.live.clone(), id.clone(), admin.owners.clock.now());
     let changed = admin.live.change(move |stored: &mut Stored| {
         let loaded = live.current();

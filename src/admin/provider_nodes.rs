@@ -85,6 +85,9 @@ async fn update(
     access::require(&request)?;
     let mut body = object(body)?;
     body.retain(|field, _| !READ_ONLY.contains(&field.as_str()));
+    if body.is_empty() && !whole {
+        return Ok(HttpResponse::Ok().json(shown(&admin, &id).await?));
+    }
     let (edit, of) = (Edit::new(&admin), id.clone());
     super::providers::change(&admin, move |stored| edit.update(stored, &of, body, whole)).await?;
     tracing::info!(provider = %id, "an operator changed a provider");

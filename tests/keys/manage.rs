@@ -255,3 +255,25 @@ fn each_wrong_body_is_refused_and_told_by_field() {
     assert_eq!((status, &answer["error"]["details"][0]["field"]), (400, &json!("name")), "{answer}");
     assert_eq!(stage.get("/api/keys")["keys"].as_array().unwrap().len(), 1, "nothing was stored");
 }
+
+#[test]
+fn a_made_key_wins_over_one_that_comes_into_the_file_later() {
+    let mut stage = Stage::new("later");
+    let (_, made) = stage.make(json!({"name": "desk"}));
+    let late = "sk-late-0123456789-LLLL";
+    stage.site.edit(|text| text + &format!("[[keys]]\nname = \"desk\"\nkey = \"{late}\"\n"));
+    stage.crash();
+    let statuses = |stage: &Stage| [&made, late].map(|key| stage.ask(key, "demo-a/steady").status);
+    assert_eq!(statuses(&stage), [200, 401]);
+    assert_eq!(stage.get("/api/keys/desk")["overrides"], "file");
+    stage.delete("desk");
+    assert_eq!(statuses(&stage), [401, 200], "the file's is in force");
+}
+
+#[test]
+fn a_change_of_nothing_stores_nothing() {
+    let stage = Stage::new("nothing");
+    let before = stage.get("/api/keys/laptop");
+    assert_eq!(stage.patch("laptop", json!({"status": "banned", "source": "stored"})), before);
+    assert_eq!(stage.get("/api/keys/laptop")["source"], "file");
+}

@@ -3,6 +3,7 @@
 pub mod auth;
 mod body;
 mod early;
+mod enter;
 pub mod errors;
 mod inference;
 mod intake;

@@ -27,7 +27,8 @@ use unfit::unfit;
 /// An error on its way out.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    facts: ErrorFacts,
+    /// Boxed: it is handed up as the rare end of what mostly goes well.
+    facts: Box<ErrorFacts>,
     retry_after_ms: Option<Millis>,
     breaker_open: bool,
 }
@@ -41,7 +42,7 @@ impl Problem {
             message: message.into(),
             ..ErrorFacts::default()
         };
-        Self { facts, retry_after_ms: None, breaker_open: false }
+        Self { facts: Box::new(facts), retry_after_ms: None, breaker_open: false }
     }
 
     /// With another status.

@@ -13,17 +13,18 @@ use futures_util::FutureExt;
 use policy::catalogue::Dialect;
 use policy::time::Millis;
 
-use super::auth::{Caller, KeyPolicy};
+use super::auth::Caller;
 use super::body::{Outbound, Unread, read};
 use super::early;
+use super::enter::{Entered, Unlogged, enter};
 use super::errors::{Code, Problem, capped, of_trouble, shown};
 use super::intake::made_now;
 use super::state::{Http, HttpSettings, Running};
 use super::traits::traits;
-use super::{key_rules, leases, noted};
+use super::{key_rules, noted};
 use crate::formats::body::{is_complete_json, peek};
 use crate::formats::redact;
-use crate::relay::{Inquiry, Leased, Outcome, Reply, ReplyBody, Served, Story, serve};
+use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, serve};
 use crate::telemetry::Decision;
 use crate::upstream::{self, Route};
 
@@ -69,9 +70,6 @@ pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> Htt
     response
 }
 
-/// Its key wants to be remembered nowhere.
-struct Unlogged;
-
 /// The answer, what of its time was waiting, and what is remembered of it.
 type Answered = (HttpResponse, Duration, Option<Decision>);
 
@@ -84,31 +82,9 @@ async fn answer(
     let refuse = |problem: Problem| {
         (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO, None)
     };
-    if http.gate.is_draining() {
-        return refuse(Problem::new(Code::Draining, "switchtower is shutting down").after(1_000));
-    }
-    if !http.gate.is_ready() {
-        return refuse(Problem::new(Code::ServiceUnavailable, "switchtower is starting").after(1_000));
-    }
-    let running = http.gate.enter();
-    let caller = settings.keys.caller(request.headers(), http.worker.tower.owners.clock.now());
-    let policy = match &caller {
-        Caller::Known(policy) => Some(policy.clone()),
-        Caller::Anonymous => None,
-        Caller::Refused | Caller::Forbidden | Caller::Fallen(_) => return refuse(refusal(&caller)),
-    };
-    if let Some(policy) = &policy {
-        if policy.rules.no_log {
-            request.extensions_mut().insert(Unlogged);
-        }
-        if let Err(problem) = key_rules::may_call(policy, route.path()) {
-            return refuse(problem);
-        }
-    }
-    let lease = match policy.as_deref().filter(|policy| policy.lease).map(|policy| leased(request, policy)) {
-        None => None,
-        Some(Ok(leased)) => Some(leased),
-        Some(Err(problem)) => return refuse(problem),
+    let Entered { running, policy, lease } = match enter(route, request, http, settings) {
+        Ok(entered) => entered,
+        Err(problem) => return refuse(problem),
     };
     let body = match read(payload, request.headers(), settings.max_body).await {
         Ok(body) => body,
@@ -203,16 +179,6 @@ pub(super) fn of_unread(unread: &Unread, most: usize) -> Problem {
         Unread::Stalled => Problem::new(Code::InvalidRequest, "the body stopped arriving").status(408),
         Unread::Broken => Problem::new(Code::InvalidRequest, "the body ended before it was complete"),
     }
-}
-
-/// What a managed key's request says of its lease.
-fn leased(request: &HttpRequest, policy: &KeyPolicy) -> Result<Leased, Problem> {
-    let fence = leases::context(request.headers(), policy)?;
-    let forced = request.headers().get(leases::CONNECTION).map(|value| {
-        // No connection is called like something that is no text.
-        value.to_str().unwrap_or("").trim().to_owned()
-    });
-    Ok(Leased { fence, forced })
 }
 
 /// Why a caller may not send requests.

@@ -6,10 +6,14 @@ mod rounds;
 #[path = "leases/stage.rs"]
 mod stage;
 
+use std::sync::Arc;
+
 use actors::connection::Order;
 use actors::lease::desk::NoLease;
 use actors::messages::Owner;
 use actors::router::family::{Apply, Restart, Restored};
+use actors::router::offer::Offer;
+use actors::router::pick::Pick;
 use actors::testing::{World, blueprint, paused};
 use policy::change::Exclusion;
 use policy::lease::{Contention, Denied, EndReason, LeaseState, TTL_MS};
@@ -225,4 +229,23 @@ fn what_cannot_be_leased_says_why() {
         assert!(world.owners.tenancies().with(|book| book.row(&owner(0)).is_none()));
     });
     assert_eq!(blueprint("p: c1").connections.len(), 1);
+}
+
+/// M20, rules 7.6.6: several accounts for one answer are nobody's lease.
+#[test]
+fn m20_a_combo_that_hedges_has_no_lease() {
+    paused(async {
+        let mut blueprint = managed("p: c1\nab priority: p/m p/n", &[("ka", &["c1"])]);
+        let catalogue = Arc::make_mut(&mut blueprint.catalogue);
+        catalogue.combos.get_mut("ab").unwrap().attempts.hedge_delay_ms = Some(50);
+        let world = World::start(blueprint).await;
+        let asked = Offer { model: "ab".into(), ..offer(0, "ka", &["c1"]) };
+        assert_eq!(world.owners.lease(asked).await, Err(NoLease::Unsupported));
+        assert!(world.owners.lease(offer(0, "ka", &["c1"])).await.is_ok());
+        let (fence, allowed) = (fence(0, 1, "ka"), Arc::from(["c1".into()]));
+        let pick = Pick { lease: Some(fence.clone()), ..World::pick_of("ab", Some("ka")) };
+        let mut picked = world.owners.router.mailbox.ask(pick).await.unwrap().unwrap();
+        let told = world.owners.bind(&mut picked.plan, &fence, &allowed).await;
+        assert_eq!(told, Err(NoLease::Unsupported));
+    });
 }

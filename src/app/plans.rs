@@ -99,7 +99,9 @@ fn listed(model: &settings::Model) -> (ModelId, ModelEntry) {
 
 /// The keys that lease accounts (rules 7.1.1).
 fn managed(settings: &Settings) -> Managed {
-    Managed::new(settings.keys.iter().map(|key| {
+    // One that may not be used is none (rules 7.6.9).
+    let stands = |key: &&settings::Key| key.rules.standing.active && !key.rules.standing.banned;
+    Managed::new(settings.keys.iter().filter(stands).map(|key| {
         let leases = key.scopes.contains(&Scope::Lease);
         (key.name.as_str().into(), leases.then(|| key.allowed_connections.clone().into()))
     }))

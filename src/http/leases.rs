@@ -185,6 +185,7 @@ async fn act(http: &Http, policy: &KeyPolicy, owner: OwnerHash, action: &Action)
                 owner,
                 key: policy.name.clone(),
                 allowed: policy.allowed.clone().unwrap_or_default(),
+                preferred: policy.preferred.clone(),
                 model: model.as_str().into(),
                 limited: policy.models.is_some(),
             };

@@ -70,7 +70,10 @@ impl Run<'_> {
     async fn beside(&self, index: usize) -> Option<Lane> {
         let index = self.attempts.hedge(index)?;
         let target = self.plan.targets[index].clone();
-        let permit = self.worker.tower.owners.acquire(&target, true).await.ok()?;
+        let owners = &self.worker.tower.owners;
+        let mut permit = owners.acquire(&target, true).await.ok()?;
+        // No request that has a lease runs beside itself (rules 7.6.6).
+        permit.fence(owners, None).ok()?;
         Some(Lane { index, target, permit, started: Instant::now() })
     }
 

@@ -114,6 +114,10 @@ impl Run<'_> {
                 Some(earlier) if !tried => self.still(earlier),
                 _ => self.exhausted(),
             };
+            if tried && self.moved().await {
+                before = Some(told);
+                continue;
+            }
             let wait_ms = match self.next_wait(tried).await {
                 Some(wait_ms) => wait_ms,
                 None => match self.set_retry(tried) {
@@ -134,6 +138,23 @@ impl Run<'_> {
             }
             before = (self.attempts.dispatched() > 0).then_some(told);
         }
+    }
+
+    /// The lease has left the account that has just failed, for one that is free (rules 7.6.5): nobody
+    /// waits or is told of a failure while that one is there (decision 26a).
+    async fn moved(&mut self) -> bool {
+        let Some(lease) = self.inquiry.lease.as_ref().filter(|_| self.attempts.may_dispatch()) else {
+            return false;
+        };
+        let owners = &self.worker.tower.owners;
+        let bound = || owners.check_lease(&lease.fence, None).ok().map(|row| row.connection);
+        let before = bound();
+        let Ok(picked) = pick(self.worker, self.inquiry).await else { return false };
+        if picked.plan.targets.is_empty() || bound() == before {
+            return false;
+        }
+        self.again(picked);
+        true
     }
 
     /// How long to wait before the next set; `None`: there is none.

@@ -132,3 +132,15 @@ fn the_end_of_a_stream_is_not_the_end_of_its_lease() {
     assert!(expires > crate::stage::instant(&before.body["expiresAt"]), "its time began anew");
     assert_eq!(status.body["renewedAt"], before.body["renewedAt"], "by no doing of the owner");
 }
+
+/// Rules 7.6.5, decision 26a: a failure that makes the account rest moves the lease within the request.
+#[test]
+fn a_request_whose_account_fails_goes_on_where_its_lease_moves() {
+    let stage = Stage::new("within");
+    assert_eq!(stage.acquire(KA, OA).status, 200);
+    stage.vendor.answers_first([Answer::json(429, r#"{"error":{"message":"Rate limit reached"}}"#)]);
+    let answer = stage.ask(KA, Some((OA, 1)));
+    assert_eq!((answer.status, answer.by()), (200, "c-2"), "{answer:?}");
+    assert_eq!(stage.account(KA, OA, 1), "Account c-2");
+    assert_eq!(stage.vendor.asked(), 2);
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lease::{Claim, Contention, Denied, EndReason, Fence, Lack, Row};
-use policy::lease::{lack, move_reason, unsupported};
+use policy::lease::{lack, move_reason};
 use policy::plan::{NoPlan, Plan};
 use policy::time::Millis;
 
@@ -13,7 +13,7 @@ use super::Tenancies;
 use crate::connection::Tenant;
 use crate::mailbox::Unanswered;
 use crate::permit::Owners;
-use crate::router::offer::{Offer, Offered};
+use crate::router::offer::{Offer, Offered, is_unsupported};
 
 /// How often somebody who lost every race asks for another offer.
 const ROUNDS: usize = 4;
@@ -207,7 +207,7 @@ impl Owners {
         fence: &Fence,
         allowed: &Arc<[ConnectionId]>,
     ) -> Result<(), NoLease> {
-        if unsupported(plan.strategy, plan.pool_size, false) {
+        if is_unsupported(plan) {
             return Err(NoLease::Unsupported);
         }
         let row = self.check_lease(fence, None)?;

@@ -27,6 +27,8 @@ pub struct Offer {
     pub key: Arc<str>,
     /// The connections that the key may use.
     pub allowed: Arc<[ConnectionId]>,
+    /// Of these, those that are tried before the others; `None`: none.
+    pub preferred: Option<Arc<[ConnectionId]>>,
     /// The model as the client wrote it.
     pub model: Arc<str>,
     /// The key may only ask for the models of its pools.
@@ -64,12 +66,16 @@ impl Router {
         for dialect in DIALECTS {
             let pick = Pick {
                 allowed: Some(allowed.clone()),
+                preferred: offer.preferred.clone(),
                 key: Some(offer.key.clone()),
                 limited: offer.limited,
                 lease: Some(Fence { owner: offer.owner.clone(), generation: 0, key: offer.key.to_string() }),
                 ..Pick::new(offer.model.clone(), dialect)
             };
-            let planned = self.plan_within(&pick, Some(allowed), &mut self.dice.clone());
+            // A lease is a choice like any other: the next one is thrown anew.
+            let mut dice = self.dice.clone();
+            let planned = self.plan_within(&pick, Some(allowed), &mut dice);
+            self.dice = dice;
             match (planned, &mut whole) {
                 (Ok((plan, _)), None) => whole = Some(plan),
                 (Ok((plan, _)), Some(whole)) => {
@@ -116,9 +122,14 @@ impl Router {
             .as_ref()
             .map_or(EndReason::ConnectionIneligible, |row| move_reason(&plan.excluded, &row.connection));
         let lack = lack(&plan.excluded, |target| self.is_own(target, &offer.allowed));
-        let unsupported = unsupported(plan.strategy, plan.pool_size, false);
+        let unsupported = is_unsupported(&plan);
         Ok(Offered { targets, bound, moves, lack, unsupported })
     }
+}
+
+/// Whether a plan may ask several accounts for one answer (rules 7.6.6).
+pub(crate) fn is_unsupported(plan: &Plan) -> bool {
+    unsupported(plan.strategy, plan.pool_size, plan.attempts.hedge_delay_ms.is_some())
 }
 
 impl Handler<Offer> for Router {

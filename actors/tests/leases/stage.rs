@@ -38,7 +38,8 @@ pub fn fence(index: usize, generation: u64, key: &str) -> Fence {
 
 pub fn offer(index: usize, key: &str, allowed: &[&str]) -> Offer {
     let allowed = ids(allowed);
-    Offer { owner: owner(index), key: key.into(), allowed, model: "p/m".into(), limited: false }
+    let (owner, key) = (owner(index), key.into());
+    Offer { owner, key, allowed, preferred: None, model: "p/m".into(), limited: false }
 }
 
 /// What a request under a lease may be sent to.

@@ -81,6 +81,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
         combos: combos.map(|combo| (combo.name.clone(), combo)).collect(),
         accounts: accounts(settings),
         pools: pools::pools(settings),
+        prompt_cache_affinity: settings.behaviour.prompt_cache_affinity,
         direct_waits: settings.resilience.wait_for_cooldown,
         managed: managed(settings),
         ..Catalogue::default()

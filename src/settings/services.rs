@@ -126,6 +126,8 @@ pub struct Behaviour {
     pub auto_disable_banned: AutoDisable,
     /// Hour (UTC) at which daily quotas return; `None`: midnight.
     pub quota_reset_hour: Option<u32>,
+    /// Prompts go where they are likely to be cached.
+    pub prompt_cache_affinity: bool,
     /// How an account of a provider is chosen.
     pub fallback_strategy: String,
     /// How long a session stays with its account, ms; 0: not at all.

@@ -283,6 +283,9 @@ pub struct Catalogue {
     pub mappings: Vec<Mapping>,
     /// How a provider's accounts are chosen.
     pub accounts: AccountSettings,
+    /// Prompts go where they are likely to be cached, where a strategy leaves room for that
+    /// (routing 3.8, decision 23).
+    pub prompt_cache_affinity: bool,
     /// What a request without a combo may wait for its accounts (decision 15b).
     pub direct_waits: WaitSettings,
     /// Accounts that client keys share.
@@ -294,8 +297,9 @@ pub struct Catalogue {
 impl Catalogue {
     /// Some plan depends on what a request needs: else nobody has to look for it in its body.
     pub fn wants_needs(&self) -> bool {
-        let weighs =
-            |combo: &Combo| !matches!(combo.strategy, "priority" | "p2c" | "weighted" | "round-robin");
+        let weighs = |combo: &Combo| {
+            !matches!(combo.strategy, "priority" | "p2c" | "weighted" | "fill-first" | "lkgp")
+        };
         let knows = |entry: &ModelEntry| entry.abilities.is_some() || entry.context_window.is_some();
         let models = || self.providers.values().filter_map(|provider| provider.models.as_ref());
         !self.combos.is_empty()

@@ -273,10 +273,14 @@ impl Making<'_> {
             None => Ranked::of((0..entries.count()).collect()),
         };
         sieve.arrange(&mut ranked.order, &entries);
-        if let Some(session) =
-            Session::of(self.ask, self.world).filter(|_| rule.is_some_and(|r| r.may_lift()))
-        {
-            session.lift(&mut ranked.order, &entries);
+        if let Some(rule) = rule {
+            let session = Session::of(self.ask, self.world);
+            let lifts = combo.settings.sessions && rule.yields_to_session(self.ask.traits);
+            let stuck =
+                session.filter(|_| lifts).is_some_and(|session| session.lift(&mut ranked.order, &entries));
+            if self.world.catalogue.prompt_cache_affinity {
+                strategy::stage::cache(&mut ranked.order, &field, rule, stuck);
+            }
         }
         self.plan.notes.extend(ranked.notes.into_iter().map(|note| (combo.name.clone(), note)));
         self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());

@@ -21,7 +21,6 @@ mod run;
 mod settings;
 pub mod stage;
 mod state;
-mod stickiness;
 mod strict_random;
 #[cfg(test)]
 pub(crate) mod table;
@@ -42,7 +41,6 @@ pub use settings::{
     AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
 };
 pub use state::{ComboState, Deck, LastGood, News, Note, Sticky};
-pub use stickiness::Stickiness;
 pub use strict_random::StrictRandom;
 pub use weighted::Weighted;
 
@@ -121,10 +119,6 @@ pub trait Strategy: Sync {
     fn reserves(&self) -> bool {
         false
     }
-    /// An entry that serves the session already may go before its first choice (routing 3.4).
-    fn may_lift(&self) -> bool {
-        true
-    }
     /// Its first choice stays first in the prompt-cache stage (routing 3.8, decision 23).
     fn keeps_first(&self) -> bool {
         true
@@ -133,7 +127,7 @@ pub trait Strategy: Sync {
     fn yields_to_cache(&self) -> bool {
         false
     }
-    /// A session that is tied to a connection may go first (routing 3.2, 3.4, 4.18).
+    /// The entry that serves the request's session already goes first (routing 3.4, 4.18).
     fn yields_to_session(&self, _request: &Traits) -> bool {
         true
     }

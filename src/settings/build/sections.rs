@@ -169,6 +169,7 @@ fn behaviour(root: &Sheet) -> Behaviour {
         custom_banned_signals: root.texts("settings.custom_banned_signals"),
         auto_disable_banned,
         quota_reset_hour: root.whole("settings.quota_reset_hour").and_then(|hour| u32::try_from(hour).ok()),
+        prompt_cache_affinity: root.flag("settings.prompt_cache_affinity_enabled"),
         fallback_strategy: root.text("settings.fallback_strategy").unwrap_or_default(),
         session_affinity_ttl_ms: root.millis("settings.session_affinity_ttl_ms"),
         session_affinity_from_text: root.flag("settings.session_affinity_from_text"),

@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Row] = &[
     row("settings.session_affinity_ttl_ms", Kind::Millis(0, 30 * DAY), "1800000", "ms", "how long a client's session stays with its account; 0 = not at all"),
     row("settings.session_affinity_from_text", FLAG, "false", "", "a session is also known by its first text"),
     row("settings.sticky_round_robin_limit", Kind::Whole(1, 1_000), "3", "requests", "requests in a row for one account under round-robin"),
-    row("settings.prompt_cache_affinity_enabled", FLAG, "true", "", "requests with one prompt prefix prefer one account").idle(),
+    row("settings.prompt_cache_affinity_enabled", FLAG, "true", "", "requests with one prompt prefix go to one target, under random, least-used, round-robin and auto"),
     row("settings.emergency_fallback.enabled", FLAG, "false", "", "one last attempt when the money is out, for requests without stream and tools; it sends prompts to a provider that is in no combo").env("OMNIROUTE_EMERGENCY_FALLBACK"),
     row("settings.emergency_fallback.target", Kind::Text(Shape::Plain), "nvidia/openai/gpt-oss-120b", "", "where to: provider/model, configured like any other"),
 ];

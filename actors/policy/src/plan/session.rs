@@ -45,8 +45,8 @@ impl<'a> Session<'a> {
         Some(&pinned.pin.connection)
     }
 
-    /// Brings the entry of the account that it used last to the front.
-    pub(super) fn lift(self, order: &mut [usize], entries: &Entries<'_>) {
+    /// Brings the entry of the account that it used last to the front; whether one stands there now.
+    pub(super) fn lift(self, order: &mut [usize], entries: &Entries<'_>) -> bool {
         let mut pins: Vec<&Pinned> = self.pins().collect();
         pins.sort_by_key(|pinned| Reverse(pinned.pin.last_at));
         let is_scarce = |pinned: &&Pinned| is_scarce(self.world.memory.reading(&pinned.pin.connection));
@@ -58,6 +58,7 @@ impl<'a> Session<'a> {
         if let Some(place) = place {
             order[..=place].rotate_right(1);
         }
+        place.is_some()
     }
 }
 

@@ -27,10 +27,6 @@ strategy = "priority"
 targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"#
     }
 
-    fn may_lift(&self) -> bool {
-        false
-    }
-
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
         Ranked::of((0..field.pool.count()).collect())
     }

@@ -4,8 +4,10 @@
 use crate::time::{DAY, MINUTE, Millis};
 
 /// Everything a strategy may be told.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StrategySettings {
+    /// A session that is known goes to the account that served it (routing 3.2-3.4).
+    pub sessions: bool,
     /// Of `weighted` and `round-robin`.
     pub rotation: RotationSettings,
     /// Of `reset-aware` and `quota-weighted`.
@@ -14,6 +16,18 @@ pub struct StrategySettings {
     pub reset_window: ResetWindowSettings,
     /// Of `auto`.
     pub auto: AutoSettings,
+}
+
+impl Default for StrategySettings {
+    fn default() -> Self {
+        Self {
+            sessions: true,
+            rotation: RotationSettings::default(),
+            quota: QuotaSettings::default(),
+            reset_window: ResetWindowSettings::default(),
+            auto: AutoSettings::default(),
+        }
+    }
 }
 
 /// How long a turn is.

@@ -212,6 +212,26 @@ fn of_several_pins_the_latest_leads() {
     assert_eq!(scene.first("both", "s1", T0 + 3), "d1");
 }
 
+/// Rows 22 and 28: a pin goes before what fill-first and random say, never before `priority`.
+#[test]
+fn rows_22_and_28() {
+    let mut scene = Scene::new(AccountStrategy::FillFirst);
+    scene.pin("p", "s1", "c3", T0);
+    for (strategy, first) in [("fill-first", "c3"), ("random", "c3"), ("priority", "c1")] {
+        scene.catalogue.combos.get_mut("drawn").unwrap().strategy = strategy;
+        assert_eq!(scene.first("drawn", "s1", T0), first, "{strategy}");
+    }
+}
+
+/// Routing 3.4: a combo may do without.
+#[test]
+fn a_combo_may_leave_sessions_alone() {
+    let mut scene = Scene::new(AccountStrategy::FillFirst);
+    scene.pin("p", "s1", "c3", T0);
+    scene.catalogue.combos.get_mut("drawn").unwrap().settings.sessions = false;
+    assert_eq!(scene.first("drawn", "s1", T0), "c1");
+}
+
 /// Row 65: little quota is left of the account.
 #[test]
 fn row_65() {

@@ -1,6 +1,7 @@
 //! Sessions of clients over sockets: who names one stays with its account, and nobody upstream or
 //! in the store hears its name (rules 6, 9.7; FC-100; contract 3).
 
+#[allow(dead_code, reason = "each test file uses its part")]
 mod process;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 mod support;

@@ -13,6 +13,7 @@ use actors::router::share::News;
 use actors::testing::{START, World, blueprint, paused};
 use policy::affinity::{Pin, PinKey};
 use policy::ids::Class;
+use policy::lease::{Fence, OwnerHash};
 use policy::plan::Plan;
 use policy::request::Traits;
 
@@ -122,6 +123,20 @@ fn an_explanation_ties_nobody() {
         let look = Look(asked("a/m", Some("s1")));
         world.owners.router.mailbox.ask(look).await.expect("the router answers").expect("a plan");
         assert_eq!(told(&world), []);
+    });
+}
+
+/// Rules 6.14: the lease says where it goes.
+#[test]
+fn a_request_under_a_lease_ties_nobody() {
+    paused(async {
+        let world = World::start(sticky("a: a1 a2")).await;
+        let owner = OwnerHash::from_hex(&"a".repeat(64)).expect("64 digits");
+        let fence = Fence { owner, generation: 1, key: "k".into() };
+        let leased = Pick { lease: Some(fence), ..asked("a/m", Some("s1")) };
+        world.owners.router.mailbox.ask(leased).await.expect("the router answers").expect("a plan");
+        assert_eq!(told(&world), []);
+        assert_eq!(first(&world, "s1").await, "a2", "the other was used");
     });
 }
 

@@ -14,8 +14,9 @@ use policy::change::Exclusion;
 use policy::gate::Patience;
 use policy::plan::NoPlan;
 use policy::quota::{
-    Allocation, Counts, DimensionLimit, Pool, Pools, Rule, SLOT_MS, SlotKey, Unit, UsageWindow, Utilisation,
+    Allocation, Counts, DimensionLimit, Pool, Pools, Rule, SLOT_MS, SlotKey, Unit, UsageWindow,
 };
+use policy::reading::{AccountReading, WindowReading};
 
 const MODEL: &str = "qtSd/team/a/m";
 const HOUR: u64 = 3_600_000;
@@ -147,8 +148,9 @@ fn decision_16_the_account_that_served_is_charged() {
 fn flow_2_17_an_account_that_says_it_is_used_up_is_asked_last_until_its_reset() {
     paused(async {
         let world = World::start(shared("a: a1 a2", None, Rule::Hard)).await;
-        let full = Utilisation { window: UsageWindow::Session, used: 1.0, reset_at: Some(START + HOUR) };
-        world.owners.router.mailbox.post(Gauged { connection: "a1".into(), readings: vec![full] });
+        let session = Some(WindowReading { used: 1.0, resets_at: Some(START + HOUR) });
+        let reading = AccountReading { session, seen_at: START, ..AccountReading::default() };
+        world.owners.router.mailbox.post(Gauged { connection: "a1".into(), reading });
         world.quiet().await;
         for _ in 0..3 {
             let picked = pick(&world, "k1").await;

@@ -86,6 +86,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
         managed: managed(settings),
         ..Catalogue::default()
     }
+    .ready()
 }
 
 fn listed(model: &settings::Model) -> (ModelId, ModelEntry) {

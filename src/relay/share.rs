@@ -1,10 +1,10 @@
-//! What a request tells the router of accounts that keys share (flow 2.15, 2.18).
+//! What a request tells the router of accounts that keys share (flow 2.15, 2.18), and of quotas.
 
 use actors::router::share::{Gauged, News};
 use policy::change::Exclusion;
 use policy::ids::ProviderId;
 use policy::plan::Planned;
-use policy::quota::utilisation;
+use policy::reading;
 use policy::verdict::Kind;
 
 use super::cascade::Run;
@@ -20,14 +20,14 @@ impl Run<'_> {
         }
     }
 
-    /// Passes on what an answer says of the account's quota.
+    /// Passes on what an answer says of the account's quota, where anybody wants to know.
     pub(super) fn overhear(&self, target: &Planned, answer: &Answer) {
-        if !self.plan.shared {
+        if !self.plan.reads_quota {
             return;
         }
-        let readings = utilisation(|name| answer.headers.get(name)?.to_str().ok());
-        if !readings.is_empty() {
-            let gauged = Gauged { connection: target.connection.clone(), readings };
+        let find = |name: &str| answer.headers.get(name).map(|value| value.as_bytes());
+        if let Some(reading) = reading::read(&find, self.worker.tower.owners.clock.now()) {
+            let gauged = Gauged { connection: target.connection.clone(), reading };
             self.worker.tower.owners.router.mailbox.post(gauged);
         }
     }

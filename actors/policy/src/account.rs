@@ -154,6 +154,11 @@ impl AccountSettings {
         self.strategy != AccountStrategy::FillFirst || self.affinity_ttl_ms > 0
     }
 
+    /// Little quota left gives points.
+    pub fn reads_quota(&self) -> bool {
+        self.strategy == AccountStrategy::P2c
+    }
+
     /// Answers of direct requests must be recorded too.
     pub fn records_latency(&self) -> bool {
         self.latency_weight > 0.0

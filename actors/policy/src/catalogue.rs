@@ -15,7 +15,7 @@ use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::lease::Managed;
 use crate::plan::Filters;
 use crate::quota::Pools;
-use crate::strategy::StrategySettings;
+use crate::strategy::{self, StrategySettings};
 use crate::validation::Validation;
 
 pub use names::{Aliases, Mapping};
@@ -292,6 +292,18 @@ pub struct Catalogue {
     pub pools: Pools,
     /// Keys that lease accounts.
     pub managed: Managed,
+    /// Some combo or the choice of accounts minds what accounts say of their quota.
+    pub reads_quota: bool,
+}
+
+impl Catalogue {
+    /// The same, knowing whether what accounts say of their quota matters to anybody.
+    pub fn ready(mut self) -> Self {
+        let rule = |combo: &Combo| strategy::find(combo.strategy).is_some_and(|rule| rule.reads_quota());
+        let combos = self.combos.values().any(rule);
+        self.reads_quota = combos || self.accounts.reads_quota();
+        self
+    }
 }
 
 impl Catalogue {

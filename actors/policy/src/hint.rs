@@ -19,7 +19,7 @@ use crate::time::{DAY, Millis, SECOND};
 
 pub(crate) use dates::date;
 pub use headers::{HEADERS, from_headers, is_read};
-pub(crate) use headers::{reset_in, whole};
+pub(crate) use headers::{instant, reset_in, whole};
 pub(crate) use text::{countdown, reset_of};
 
 /// A stated wait.

@@ -179,6 +179,8 @@ pub struct Plan {
     pub timed: bool,
     /// An account of it is shared: the router wants to hear what answers say of its quota.
     pub shared: bool,
+    /// Somebody wants to know what answers say of the quota of their accounts.
+    pub reads_quota: bool,
     /// The account that was charged for going first (flow 2.20).
     pub charged: Option<ConnectionId>,
     /// How it waits for a target that is merely full.
@@ -218,6 +220,7 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
     let attempts = AttemptSettings { waits: world.catalogue.direct_waits, ..AttemptSettings::direct() };
     let mut plan = empty(None, "single", attempts, 1);
     plan.timed = world.catalogue.accounts.records_latency() || Session::of(ask, world).is_some();
+    plan.reads_quota = world.catalogue.reads_quota;
     add_step(&mut plan, Turn { index: 0, step: &step, left: 0, only: None, place: None }, ask, world, dice);
     Ok(plan)
 }
@@ -225,6 +228,7 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
 fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
     let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.units.len());
     plan.timed = true;
+    plan.reads_quota = world.catalogue.reads_quota;
     plan.validation = combo.validation.clone();
     let mut making = Making { plan, steps: 0, barred: false, ask, world, dice };
     making.add(combo, None, DEEPEST)?;
@@ -284,6 +288,7 @@ impl Making<'_> {
         }
         self.plan.notes.extend(ranked.notes.into_iter().map(|note| (combo.name.clone(), note)));
         self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());
+        self.plan.reads_quota |= rule.is_some_and(|rule| rule.reads_quota());
         let base = self.steps;
         self.steps += combo.steps.len();
         let of = entries.count();
@@ -361,6 +366,7 @@ pub(crate) fn empty(
         pool_size,
         timed: false,
         shared: false,
+        reads_quota: false,
         charged: None,
         patience: Patience::Queue,
         validation: None,

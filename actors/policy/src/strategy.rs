@@ -119,6 +119,10 @@ pub trait Strategy: Sync {
     fn reserves(&self) -> bool {
         false
     }
+    /// It reads what accounts say of their quota: answers are read for it.
+    fn reads_quota(&self) -> bool {
+        false
+    }
     /// Its first choice stays first in the prompt-cache stage (routing 3.8, decision 23).
     fn keeps_first(&self) -> bool {
         true

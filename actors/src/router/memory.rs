@@ -12,6 +12,7 @@ use policy::dice::Dice;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::{Latencies, Latency};
 use policy::plan::Memory;
+use policy::reading::{AccountReading, Readings};
 use policy::strategy::{self, ComboState, Metrics, News, Note, Spread};
 use policy::time::Millis;
 
@@ -33,6 +34,8 @@ pub(super) struct RoutingMemory {
     records: HashMap<Arc<str>, HashMap<(ProviderId, ModelId), Record>>,
     /// How fast and how well each account answered.
     pub(super) latencies: Latencies,
+    /// What each account said of its quota.
+    pub(super) readings: Readings,
     usage: HashMap<ConnectionId, Usage>,
     /// Picks so far.
     turns: u64,
@@ -93,6 +96,7 @@ impl RoutingMemory {
     pub(super) fn forget(&mut self, connection: &ConnectionId) {
         self.usage.remove(connection);
         self.latencies.forget(connection);
+        self.readings.forget(connection);
         self.last.retain(|_, last| last != connection);
     }
 
@@ -150,6 +154,10 @@ impl Memory for Remembered<'_> {
 
     fn sessions(&self, connection: &ConnectionId, now: Millis) -> u32 {
         self.sessions.occupancy.count(connection, now)
+    }
+
+    fn reading(&self, connection: &ConnectionId) -> Option<&AccountReading> {
+        self.memory.readings.get(connection)
     }
 
     fn usage(&self, connection: &ConnectionId) -> Usage {

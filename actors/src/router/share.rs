@@ -17,8 +17,9 @@ use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::plan::{Excluded, Plan, Planned};
 use policy::quota::{
     Books, Counts, Credits, Decision, Entrant, LeaseId, Leases, Pools, Recorded, SOFT, STRATEGY, SlotKey,
-    Utilisation, select,
+    select, utilisation,
 };
+use policy::reading::AccountReading;
 use policy::time::Millis;
 
 use super::Router;
@@ -102,6 +103,7 @@ impl Router {
     ) -> Vec<ConnectionId> {
         plan.shared = plan.targets.iter().any(|target| pools.has(&target.connection));
         plan.timed |= plan.shared;
+        plan.reads_quota |= plan.shared;
         if plan.strategy == STRATEGY && pools.serialise {
             plan.patience = SOFT;
         }
@@ -197,24 +199,27 @@ pub struct News {
     pub session: Option<Arc<str>>,
 }
 
-/// What an answer says of the quota of a shared account.
+/// What an answer says of the quota of its account.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct Gauged {
     /// The account.
     pub connection: ConnectionId,
     /// What it says.
-    pub readings: Vec<Utilisation>,
+    pub reading: AccountReading,
 }
 
 impl Handler<Gauged> for Router {
     type Result = ();
 
-    fn handle(&mut self, Gauged { connection, readings }: Gauged, _: &mut Self::Context) {
+    fn handle(&mut self, Gauged { connection, reading }: Gauged, _: &mut Self::Context) {
         let now = self.seed.links.clock.now();
-        for reading in readings {
-            self.sharing.books.gauges.read(&connection, reading, now);
+        if self.seed.blueprint.load().catalogue.pools.has(&connection) {
+            for of_window in utilisation(&reading) {
+                self.sharing.books.gauges.read(&connection, of_window, now);
+            }
         }
+        self.memory.readings.read(&connection, reading);
     }
 }
 

@@ -76,6 +76,13 @@ pub(crate) fn whole(value: &[u8]) -> Option<u64> {
     forms::number(forms::clean(value)?).map(Number::floor)
 }
 
+/// An instant as a header writes it: epoch seconds, epoch ms or a date (routing 4.23); it may lie
+/// in the past.
+pub(crate) fn instant(value: &[u8]) -> Option<Millis> {
+    let value = forms::clean(value)?;
+    forms::number(value).and_then(Number::instant).or_else(|| dates::date(value))
+}
+
 pub(super) fn read<'a>(get: impl Fn(&str) -> Option<&'a [u8]>, status: u16, clock: Clock) -> Option<Hint> {
     let text = |name: &str| get(name).and_then(forms::clean);
     let bare = || status == 429 && get("retry-after").is_none() && get("x-ratelimit-reset").is_none();

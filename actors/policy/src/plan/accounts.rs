@@ -14,7 +14,7 @@ use crate::board::ConnectionView;
 use crate::catalogue::{ConnectionEntry, Step};
 use crate::dice::Dice;
 use crate::ids::{Class, ConnectionId};
-use crate::strategy::{Deck, Note};
+use crate::strategy::{Deck, Note, QuotaWindow};
 use crate::time::{MINUTE, Millis};
 
 /// The longest that a failure is held against an account after its rest, ms.
@@ -132,6 +132,8 @@ impl<'a> Accounts<'a> {
         if self.world.catalogue.accounts.records_latency() {
             account.latency = memory.latency(&entry.id, &self.step.model, now);
         }
+        let left = memory.reading(&entry.id).and_then(|reading| reading.left(&QuotaWindow::ALL, now));
+        account.headroom = left.map(|left| left * 100.0);
         if let Some(view) = board.connections.get(&entry.id) {
             if is_held_against(view, now) {
                 account.error = view.cooldown.last_error;

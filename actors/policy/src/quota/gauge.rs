@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use super::bucket::{Buckets, Window};
 use super::share::UsageWindow;
 use crate::ids::{ConnectionId, ModelId};
-use crate::time::{Millis, SECOND};
+use crate::reading::{AccountReading, WindowReading};
+use crate::time::Millis;
 
 /// One reading of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,24 +20,11 @@ pub struct Utilisation {
     pub reset_at: Option<Millis>,
 }
 
-const HEADERS: [(UsageWindow, &str, &str); 2] = [
-    (
-        UsageWindow::Session,
-        "anthropic-ratelimit-unified-5h-utilization",
-        "anthropic-ratelimit-unified-5h-reset",
-    ),
-    (UsageWindow::Week, "anthropic-ratelimit-unified-7d-utilization", "anthropic-ratelimit-unified-7d-reset"),
-];
-
-/// Reads them from the headers of an answer.
-pub fn utilisation<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Vec<Utilisation> {
-    let read = |(window, used, reset): (UsageWindow, &str, &str)| {
-        let used: f64 = header(used)?.trim().parse().ok()?;
-        let reset_at = header(reset).and_then(|text| text.trim().parse::<u64>().ok());
-        let reset_at = reset_at.map(|seconds| seconds.saturating_mul(SECOND));
-        (used.is_finite() && used >= 0.0).then_some(Utilisation { window, used, reset_at })
-    };
-    HEADERS.into_iter().filter_map(read).collect()
+/// What a reading says of the windows that pools count.
+pub fn utilisation(reading: &AccountReading) -> Vec<Utilisation> {
+    let of = |window, read: WindowReading| Utilisation { window, used: read.used, reset_at: read.resets_at };
+    let session = reading.session.map(|read| of(UsageWindow::Session, read));
+    session.into_iter().chain(reading.weekly.map(|read| of(UsageWindow::Week, read))).collect()
 }
 
 /// The latest readings by account.

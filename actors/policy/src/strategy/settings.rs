@@ -90,6 +90,19 @@ pub enum QuotaWindow {
 }
 
 impl QuotaWindow {
+    /// All of them, shortest first.
+    pub const ALL: [Self; 3] = [Self::Session, Self::Weekly, Self::Monthly];
+
+    /// The window of a name, as providers and operators write it.
+    pub fn find(name: &str) -> Option<Self> {
+        match name.trim().to_ascii_lowercase().as_str() {
+            "session" | "5h" => Some(Self::Session),
+            "weekly" | "week" | "7d" => Some(Self::Weekly),
+            "monthly" | "month" | "30d" => Some(Self::Monthly),
+            _ => None,
+        }
+    }
+
     /// Its name in config.toml.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -8,6 +8,7 @@ use crate::quota::{
     Allocation, Books, Cause, Counts, Decision, DimensionLimit, Ledger, Pool, Pools, Rule, SLOT_MS, SlotKey,
     Unit, UsageWindow, Utilisation, utilisation,
 };
+use crate::reading;
 use crate::time::{DAY, HOUR, MINUTE, Millis};
 
 const T0: Millis = 1_768_478_400_000;
@@ -164,9 +165,10 @@ fn headers_tell_how_much_of_a_window_is_used() {
     for (row, headers, expected) in rows {
         let header = |name: &str| {
             let short = name.strip_prefix("anthropic-ratelimit-unified-")?;
-            headers.iter().find(|(known, _)| *known == short).map(|(_, value)| *value)
+            headers.iter().find(|(known, _)| *known == short).map(|(_, value)| value.as_bytes())
         };
-        assert_eq!(utilisation(header), expected, "{row}");
+        let reading = reading::read(&header, T0).unwrap_or_default();
+        assert_eq!(utilisation(&reading), expected, "{row}");
     }
 }
 

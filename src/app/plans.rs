@@ -16,6 +16,7 @@ use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, 
 use policy::cooldown_wait::WaitSettings;
 use policy::ids::{ConnectionId, ModelId};
 use policy::lease::Managed;
+use policy::preflight::{AccountCutoff, Preflight};
 use policy::strategy;
 
 pub use flow::{execution_limit, gate_settings, is_protected};
@@ -84,6 +85,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
         prompt_cache_affinity: settings.behaviour.prompt_cache_affinity,
         direct_waits: settings.resilience.wait_for_cooldown,
         managed: managed(settings),
+        preflight: preflight(settings),
         ..Catalogue::default()
     }
     .ready()
@@ -107,6 +109,16 @@ fn managed(settings: &Settings) -> Managed {
         let leases = key.scopes.contains(&Scope::Lease);
         (key.name.as_str().into(), leases.then(|| key.allowed_connections.clone().into()))
     }))
+}
+
+/// From where on accounts are left out for their quota, and what each of them says of it.
+fn preflight(settings: &Settings) -> Preflight {
+    let says = |connection: &&settings::Connection| connection.cutoff != AccountCutoff::default();
+    let own = settings.connections.iter().filter(says);
+    Preflight {
+        accounts: own.map(|connection| (connection.id.clone(), connection.cutoff.clone())).collect(),
+        ..settings.resilience.quota_preflight.clone()
+    }
 }
 
 /// How a provider's accounts are chosen.

@@ -119,6 +119,7 @@ fn connection(id: &str, provider: &str, priority: u32) -> Connection {
         timeouts: Default::default(),
         watchdog: Default::default(),
         rate_limit_delay_ms: None,
+        cutoff: policy::preflight::AccountCutoff::default(),
         disable_cooling: false,
         wall: WallOptions::default(),
         rotation: Default::default(),

@@ -254,6 +254,10 @@ fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
                 .kind("rate_limit_error")
                 .after(wait)
         }
+        Blocked::OverBudget => Problem::new(
+            Code::BudgetExceeded,
+            format!("every target of `{model}` that could run costs more than this request may"),
+        ),
         Blocked::CircuitOpen(wait) => {
             let mut problem =
                 Problem::new(Code::ProviderCircuitOpen, "the breaker of the provider is open").after(wait);

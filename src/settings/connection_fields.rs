@@ -67,6 +67,8 @@ const FIELDS: &[(&str, &str)] = &[
     ("rateLimitOverrides.modelConcurrency", "connections[].rate_limit_overrides.model_concurrency"),
     ("providerSpecificData.disableCooling", "connections[].provider_specific.disable_cooling"),
     ("providerSpecificData.passthroughModels", "connections[].provider_specific.passthrough_models"),
+    ("quotaWindowThresholds", "connections[].quota_window_thresholds"),
+    ("providerSpecificData.quotaPreflightEnabled", "connections[].provider_specific.quota_preflight_enabled"),
     ("providerSpecificData.lowPriorityMode", "connections[].provider_specific.low_priority_mode"),
     ("providerSpecificData.autoLimitReset", "connections[].provider_specific.auto_limit_reset"),
     ("providerSpecificData.organizationUUID", "connections[].provider_specific.organization_uuid"),

@@ -3,9 +3,12 @@
 //! Checked in the form of the management API, whole or not at all (rules 3.6.3); the config
 //! file's spelling is turned into it first. A fault names the provider, the index, the field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use policy::ids::ProviderId;
+use policy::preflight::Cutoffs;
 use policy::rules::{LONGEST_MATCH, LONGEST_MS, MOST_RULES, REASONS, SHORTEST_DEFAULT_MS};
+use policy::strategy::QuotaWindow;
 use policy::time::Millis;
 use policy::verdict::Reason;
 use serde_json::{Map, Value as Json, json};
@@ -246,6 +249,16 @@ fn windows(provider: &str, json: &Json, faults: &mut Vec<Fault>) -> Json {
         }
     }
     json.clone()
+}
+
+/// Percent left by provider and window of a checked value.
+pub(super) fn windows_of(json: &Json) -> HashMap<ProviderId, Cutoffs> {
+    let entries = json.as_object().into_iter().flatten();
+    let list = |windows: &Json| -> Cutoffs {
+        let windows = windows.as_object().into_iter().flatten();
+        windows.filter_map(|(name, left)| Some((QuotaWindow::find(name)?, left.as_f64()?))).collect()
+    };
+    entries.map(|(provider, windows)| (provider.as_str().into(), list(windows))).collect()
 }
 
 /// The rules of a checked value, each list in its order.

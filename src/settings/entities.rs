@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
 use policy::keys::{Limits, Reach, Standing};
+use policy::preflight::AccountCutoff;
 use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
 use policy::validation::Validation;
@@ -177,6 +178,8 @@ pub struct Connection {
     pub watchdog: OwnWatchdog,
     /// Rest after a 429 without a stated wait.
     pub rate_limit_delay_ms: Option<u64>,
+    /// From where on it is left out for its quota.
+    pub cutoff: AccountCutoff,
     /// Whether failures never make it rest.
     pub disable_cooling: bool,
     /// What it may do at the usage wall of a Claude account.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use policy::cooldown_wait::WaitSettings;
 use policy::ids::Class;
+use policy::preflight::Preflight;
 use policy::time::Millis;
 use policy::token::TokenBreakerSettings;
 
@@ -44,6 +45,8 @@ pub struct Resilience {
     pub concurrency: Concurrency,
     /// Whether requests for a pool's models wait softly for a slot (flow 2.26).
     pub quota_share_concurrency_limit: bool,
+    /// From where on accounts are left out for their quota; what accounts say is with them.
+    pub quota_preflight: Preflight,
     /// Exceptions by provider id.
     pub provider_quota_overrides: BTreeMap<String, ProviderQuota>,
 }

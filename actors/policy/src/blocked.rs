@@ -16,6 +16,8 @@ pub enum Blocked {
     KeyNotAllowed,
     /// The client's key has used its share of every account; the wait, ms, if one is known.
     QuotaShareExceeded(Option<Millis>),
+    /// All that could serve cost more than the request may (routing 5.9).
+    OverBudget,
     /// The breaker of the only provider is open; the wait, ms, if one is known.
     CircuitOpen(Option<Millis>),
     /// Every account of the only target rests, or bars the model; the wait, ms.
@@ -51,6 +53,9 @@ pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
     let any = |why: Exclusion| excluded.iter().any(|target| target.reason == why);
     let all = |test: &dyn Fn(&Excluded) -> bool| !excluded.is_empty() && excluded.iter().all(test);
     let circuit = |target: &Excluded| matches!(target.reason, Exclusion::CircuitOpen | Exclusion::Isolated);
+    let cutoff = |target: &Excluded| target.reason == Exclusion::QuotaCutoff;
+    let spent =
+        |target: &Excluded| matches!(target.reason, Exclusion::QuotaExhausted | Exclusion::CreditsExhausted);
     if any(Exclusion::MailboxFull) {
         return Blocked::MailboxFull;
     }
@@ -66,10 +71,17 @@ pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
     if excluded.iter().any(share) && !excluded.iter().any(|target| target.reason.is_timer()) {
         return Blocked::QuotaShareExceeded(wait(&share));
     }
+    // So does one that is cheap enough.
+    if any(Exclusion::OverBudget) && !excluded.iter().any(|target| target.reason.is_timer()) {
+        return Blocked::OverBudget;
+    }
     if excluded.is_empty() {
         return if combo { Blocked::NoExecutableTargets } else { Blocked::NoUsableConnection };
     }
     match combo {
+        // Routing 16 #46: who has nothing left was not in the combo's draw.
+        true if any(Exclusion::QuotaExhausted) && all(&spent) => Blocked::NoExecutableTargets,
+        true if all(&cutoff) => wait(&cutoff).map_or(Blocked::Skipped, Blocked::SkippedUntil),
         true if all(&circuit) => Blocked::AllCoolingDown(wait(&circuit)),
         true => wait(&|target| target.transient && !circuit(target))
             .map_or(Blocked::Skipped, Blocked::SkippedUntil),
@@ -143,7 +155,10 @@ mod tests {
         let key = excluded(Exclusion::KeyNotAllowed, None, false);
         let share = excluded(Exclusion::QuotaShareExceeded, Some(101_000), false);
         let endless = excluded(Exclusion::QuotaShareExceeded, None, false);
-        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 25] = [
+        let cut = excluded(Exclusion::QuotaCutoff, Some(130_000), false);
+        let spent = excluded(Exclusion::QuotaExhausted, Some(101_000), false);
+        let dear = excluded(Exclusion::OverBudget, None, false);
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 32] = [
             ("N", true, vec![&open, &later], Blocked::AllCoolingDown(Some(12_400))),
             ("N, held by an operator", true, vec![&isolated], Blocked::AllCoolingDown(None)),
             ("G", true, vec![&open, &lock], Blocked::SkippedUntil(40_000)),
@@ -174,6 +189,13 @@ mod tests {
             ("flow 2.15, a combo", true, vec![&endless, &unpaid], Blocked::QuotaShareExceeded(None)),
             ("share, one rests", false, vec![&share, &lock], Blocked::ModelCooldown(40_000)),
             ("share, one rests, a combo", true, vec![&share, &lock], Blocked::SkippedUntil(40_000)),
+            ("11.6", false, vec![&cut, &gone], Blocked::ModelCooldown(30_000)),
+            ("5.3, all cut off", true, vec![&cut], Blocked::SkippedUntil(30_000)),
+            ("F, one cut off", true, vec![&cut, &gone], Blocked::Skipped),
+            ("16 #46", true, vec![&spent, &unpaid], Blocked::NoExecutableTargets),
+            ("16 #46, one rests", true, vec![&spent, &lock], Blocked::SkippedUntil(40_000)),
+            ("5.9", true, vec![&dear, &gone], Blocked::OverBudget),
+            ("5.9, a cheap one rests", true, vec![&dear, &lock], Blocked::SkippedUntil(40_000)),
         ];
         for (row, combo, targets, expected) in rows {
             let targets: Vec<Excluded> = targets.into_iter().cloned().collect();

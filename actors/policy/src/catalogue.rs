@@ -14,6 +14,7 @@ use crate::cooldown_wait::WaitSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::lease::Managed;
 use crate::plan::Filters;
+use crate::preflight::Preflight;
 use crate::quota::Pools;
 use crate::strategy::{self, StrategySettings};
 use crate::validation::Validation;
@@ -292,7 +293,9 @@ pub struct Catalogue {
     pub pools: Pools,
     /// Keys that lease accounts.
     pub managed: Managed,
-    /// Some combo or the choice of accounts minds what accounts say of their quota.
+    /// From where on accounts are left out for their quota (rules 8.4).
+    pub preflight: Preflight,
+    /// Some combo, the cutoff or the choice of accounts minds what accounts say of their quota.
     pub reads_quota: bool,
 }
 
@@ -301,7 +304,7 @@ impl Catalogue {
     pub fn ready(mut self) -> Self {
         let rule = |combo: &Combo| strategy::find(combo.strategy).is_some_and(|rule| rule.reads_quota());
         let combos = self.combos.values().any(rule);
-        self.reads_quota = combos || self.accounts.reads_quota();
+        self.reads_quota = combos || self.preflight.is_on() || self.accounts.reads_quota();
         self
     }
 }

@@ -87,6 +87,12 @@ pub enum Exclusion {
     /// Another owner leases the connection, or a managed key names it and the request has no
     /// lease (rules 7.4.6).
     Leased,
+    /// So little is left of the account's quota that it is left out (rules 8.4).
+    QuotaCutoff,
+    /// Nothing is left of the account's quota, and its strategy draws none such (routing 4.13).
+    QuotaExhausted,
+    /// It would cost more than the request may (routing 5.9).
+    OverBudget,
 }
 
 impl Exclusion {
@@ -120,6 +126,9 @@ impl Exclusion {
             Self::KeyNotAllowed => "key_not_allowed",
             Self::QuotaShareExceeded => "quota_share_exceeded",
             Self::Leased => "leased",
+            Self::QuotaCutoff => "quota_cutoff",
+            Self::QuotaExhausted => "quota_exhausted",
+            Self::OverBudget => "over_budget",
         }
     }
 
@@ -155,6 +164,8 @@ impl Exclusion {
                 | Self::ConnectionCooldown
                 | Self::Recovering
                 | Self::ModelLockout
+                | Self::QuotaCutoff
+                | Self::QuotaExhausted
         )
     }
 }

@@ -30,6 +30,7 @@ pub mod lease;
 pub mod limiter;
 pub mod lockout;
 pub mod plan;
+pub mod preflight;
 pub mod protection;
 pub mod quota;
 pub mod reading;

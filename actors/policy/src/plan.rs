@@ -45,7 +45,7 @@ use names::Named;
 pub use no_plan::NoPlan;
 pub use prefer::prefer;
 use session::Session;
-use step::{Turn, add_step, may_be_passed};
+use step::{Turn, add_step, leave_out, may_be_passed};
 
 /// A request, free of its dialect's details.
 #[derive(Clone, Copy, Debug)]
@@ -289,6 +289,7 @@ impl Making<'_> {
         self.plan.notes.extend(ranked.notes.into_iter().map(|note| (combo.name.clone(), note)));
         self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());
         self.plan.reads_quota |= rule.is_some_and(|rule| rule.reads_quota());
+        leave_out(&mut self.plan, &entries, ranked.left_out, self.world);
         let base = self.steps;
         self.steps += combo.steps.len();
         let of = entries.count();

@@ -44,6 +44,7 @@ pub use state::{ComboState, Deck, LastGood, News, Note, Sticky};
 pub use strict_random::StrictRandom;
 pub use weighted::Weighted;
 
+use crate::change::Refusal;
 use crate::dice::Dice;
 use crate::request::Traits;
 use crate::time::Millis;
@@ -83,6 +84,8 @@ pub struct Ranked {
     pub notes: Vec<Note>,
     /// The score of each entry by its index, for explanations; empty: nothing was scored.
     pub scores: Vec<f64>,
+    /// Entries that are not in the order, and why not.
+    pub left_out: Vec<(usize, Refusal)>,
 }
 
 impl Ranked {

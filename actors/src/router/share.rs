@@ -15,11 +15,13 @@ use actix::{Handler, Message};
 use policy::change::{Exclusion, Refusal};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::plan::{Excluded, Plan, Planned};
+use policy::preflight::{Check, Low};
 use policy::quota::{
     Books, Counts, Credits, Decision, Entrant, LeaseId, Leases, Pools, Recorded, SOFT, STRATEGY, SlotKey,
     select, utilisation,
 };
 use policy::reading::AccountReading;
+use policy::strategy::QuotaWindow;
 use policy::time::Millis;
 
 use super::Router;
@@ -219,8 +221,31 @@ impl Handler<Gauged> for Router {
                 self.sharing.books.gauges.read(&connection, of_window, now);
             }
         }
+        let before = self.check(&connection, now);
         self.memory.readings.read(&connection, reading);
+        match (before, self.check(&connection, now)) {
+            (Check::Proceed, Check::Warn(low)) => tell(&connection, low, "little quota is left"),
+            (Check::Proceed | Check::Warn(_), Check::Blocked(low)) => {
+                tell(&connection, low, "left out until its quota starts anew");
+            }
+            _ => {}
+        }
     }
+}
+
+impl Router {
+    /// What the cutoff says of an account (rules 8.4).
+    fn check(&self, connection: &ConnectionId, now: Millis) -> Check {
+        let blueprint = self.seed.blueprint.load();
+        let Some(numbers) = blueprint.connections.get(connection) else { return Check::Proceed };
+        let reading = self.memory.readings.get(connection);
+        blueprint.catalogue.preflight.check(&numbers.provider, connection, reading, now)
+    }
+}
+
+fn tell(connection: &ConnectionId, low: Low, what: &'static str) {
+    let window = low.window.map_or("overall", QuotaWindow::as_str);
+    tracing::warn!(%connection, window, left_percent = low.left_percent, until = low.until, "{what}");
 }
 
 /// How many tokens an answer took; it comes after the answer, which may be long.

@@ -41,6 +41,7 @@ codes! {
     FormatNotSupported = "format_not_supported", 400, "the provider does not speak the dialect of this route";
     ContextLengthExceeded = "context_length_exceeded", 400, "the input fits into no target's context window";
     CapabilityMismatch = "capability_mismatch", 400, "no target of the combo can do what the request needs: tools, pictures, a schema, its length";
+    BudgetExceeded = "budget_exceeded", 402, "every target that could run costs more than the request may, and the budget is strict";
     InvalidApiKey = "invalid_api_key", 401, "a key is required and this one is missing or unknown; or it is inactive, banned or expired";
     PermissionDenied = "permission_denied", 403, "the key may not do this, or use none of the connections";
     ModelNotAllowed = "model_not_allowed", 403, "the key may not ask for this model (`allowedModels`)";

@@ -163,6 +163,7 @@ fn each_local_condition_has_its_status_code_and_wait() {
             "rate_limit_error",
             Some("3"),
         ),
+        ("routing 5.9", true, blocked(Blocked::OverBudget), 402, "budget_exceeded", "billing_error", None),
     ];
     for (row, combo, trouble, status, code, kind, wait) in rows {
         let (got, got_wait, body) = answer(trouble, combo);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use policy::ids::{ConnectionId, ProviderId};
+use policy::preflight::AccountCutoff;
 use policy::rotation::{PerKind, SwitchOverride};
+use policy::strategy::QuotaWindow;
 
 use super::credentials::{INACTIVE, look_up};
 use super::{Context, credentials, streams};
@@ -78,6 +80,7 @@ fn connection(
         timeouts: streams::timeouts(sheet, "connections[]"),
         watchdog: streams::watchdog(sheet, "connections[]"),
         rate_limit_delay_ms: sheet.whole(RESET_SECONDS).map(|seconds| seconds * 1_000),
+        cutoff: cutoff(sheet),
         disable_cooling: sheet.flag("connections[].provider_specific.disable_cooling"),
         wall: wall(sheet),
         rotation: rotation(sheet),
@@ -86,6 +89,17 @@ fn connection(
         source,
         replaces: None,
     })
+}
+
+/// Rules 8.4.2, 8.4.3; a window that no reading names never matters.
+fn cutoff(sheet: &Sheet) -> AccountCutoff {
+    let windows = sheet.counts("connections[].quota_window_thresholds").into_iter();
+    AccountCutoff {
+        windows: windows
+            .filter_map(|(name, percent)| Some((QuotaWindow::find(&name)?, percent.into())))
+            .collect(),
+        enabled: sheet.choice("connections[].provider_specific.quota_preflight_enabled"),
+    }
 }
 
 /// A proxy that is named and cannot be had.

@@ -1,10 +1,14 @@
 //! The numbers of `[resilience]` that act, from what was typed.
 
+use std::collections::HashMap;
+
 use policy::cooldown_wait::WaitSettings;
+use policy::preflight::Preflight;
 use policy::token::{TokenBreakerSettings, TokenScope};
 
 use super::sections::OVERRIDES;
 use super::streams;
+use crate::settings::data;
 use crate::settings::flow::{Concurrency, ExecutionLimit, RequestQueue};
 use crate::settings::resilience::{
     BreakerNumbers, CooldownNumbers, LockoutNumbers, PerClass, ProviderCooldown, ProviderQuota, Resilience,
@@ -37,6 +41,7 @@ pub(super) fn read(root: &Sheet) -> Resilience {
         request_queue: request_queue(root),
         concurrency: concurrency(root),
         quota_share_concurrency_limit: root.flag("resilience.quota_share_concurrency_limit.enabled"),
+        quota_preflight: preflight(root),
         provider_quota_overrides: root
             .named
             .get(OVERRIDES)
@@ -44,6 +49,18 @@ pub(super) fn read(root: &Sheet) -> Resilience {
             .flatten()
             .map(|(provider, sheet)| (provider.clone(), quota(sheet)))
             .collect(),
+    }
+}
+
+fn preflight(root: &Sheet) -> Preflight {
+    let key = |name: &str| format!("resilience.quota_preflight.{name}");
+    let providers = root.data(&key("provider_window_defaults")).unwrap_or_default();
+    Preflight {
+        enabled: root.flag(&key("enabled")),
+        cutoff_percent: root.count(&key("default_threshold_percent")).into(),
+        warn_percent: root.count(&key("warn_threshold_percent")).into(),
+        providers: data::windows_of(&providers),
+        accounts: HashMap::new(),
     }
 }
 

@@ -1,9 +1,10 @@
 //! What one step of a plan offers: its accounts in the order in which they are asked, or why
 //! not (routing 7.2, core 7.2).
 
-use super::accounts::Accounts;
 use std::sync::Arc;
 
+use super::accounts::Accounts;
+use super::entries::Entries;
 use super::{Ask, Excluded, Place, Plan, Planned, World};
 use crate::attempts::MAX_DISPATCHES;
 use crate::breaker::{Admission, Grant};
@@ -12,6 +13,8 @@ use crate::change::{Exclusion, Refusal};
 use crate::dice::Dice;
 use crate::ids::ConnectionId;
 use crate::lockout::LockReason;
+use crate::preflight::Check;
+use crate::strategy::Pool;
 use crate::time::Millis;
 use crate::verdict::Reason;
 
@@ -156,10 +159,32 @@ pub(super) fn exclusion(
         return forever(Exclusion::Unavailable);
     }
     let refusal = world.board.connection_refusal(&entry.id, world.now);
-    refusal.or_else(|| {
+    let held = refusal.or_else(|| {
         let lock = world.board.lock(&entry.id, (&step.provider, &step.model), world.now)?;
         Some(Refusal { why: Exclusion::ModelLockout, retry_at: Some(lock.until) })
-    })
+    });
+    longer(held, cut_off(entry, world))
+}
+
+/// Rules 8.4: next to nothing is left of its quota.
+fn cut_off(entry: &ConnectionEntry, world: World<'_>) -> Option<Refusal> {
+    let reading = world.memory.reading(&entry.id).filter(|_| world.catalogue.reads_quota);
+    match world.catalogue.preflight.check(&entry.provider, &entry.id, reading, world.now) {
+        Check::Blocked(low) => Some(Refusal { why: Exclusion::QuotaCutoff, retry_at: Some(low.until) }),
+        Check::Proceed | Check::Warn(_) => None,
+    }
+}
+
+/// Tells why a strategy left entries out.
+pub(super) fn leave_out(
+    plan: &mut Plan,
+    entries: &Entries<'_>,
+    left_out: Vec<(usize, Refusal)>,
+    world: World<'_>,
+) {
+    for (entry, refusal) in left_out {
+        entries.each(entry, &mut |step| exclude(plan, step, entries.connection(entry), refusal, world));
+    }
 }
 
 /// Rules 7.4.6, for an account that could serve otherwise: others' leases, and the accounts of managed
@@ -196,6 +221,7 @@ fn passes_by_itself(connection: &ConnectionId, step: &Step, reason: Exclusion, w
             let reason = view.and_then(|view| view.cooldown.rest_reason);
             !matches!(reason, Some(Reason::AuthError | Reason::QuotaExhausted | Reason::NotFound))
         }
+        Exclusion::QuotaCutoff | Exclusion::QuotaExhausted => false,
         _ => true,
     }
 }
@@ -215,7 +241,7 @@ fn is_waitable(connection: &ConnectionId, step: &Step, reason: Exclusion, world:
 pub(super) fn may_be_passed(excluded: &Excluded, world: World<'_>) -> bool {
     let Some(connection) = &excluded.connection else { return false };
     match excluded.reason {
-        Exclusion::CreditsExhausted => true,
+        Exclusion::CreditsExhausted | Exclusion::QuotaCutoff | Exclusion::QuotaExhausted => true,
         Exclusion::ModelLockout => {
             let lock = world.board.lock(connection, (&excluded.provider, &excluded.model), world.now);
             lock.is_some_and(|lock| lock.reason == LockReason::QuotaExhausted)

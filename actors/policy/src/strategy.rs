@@ -15,7 +15,9 @@ mod lkgp;
 mod p2c;
 mod pool;
 mod priority;
+mod quota;
 mod random;
+mod reset_aware;
 mod round_robin;
 mod run;
 mod settings;
@@ -36,6 +38,7 @@ pub use p2c::P2c;
 pub use pool::{Metrics, Pool, Spread};
 pub use priority::Priority;
 pub use random::Random;
+pub use reset_aware::ResetAware;
 pub use round_robin::RoundRobin;
 pub use settings::{
     AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
@@ -150,6 +153,7 @@ pub static STRATEGIES: &[&dyn Strategy] = &[
     &Random,
     &LeastUsed,
     &CostOptimized,
+    &ResetAware,
     &StrictRandom,
     &Lkgp,
     &ContextOptimized,

@@ -18,6 +18,7 @@ mod priority;
 mod quota;
 mod random;
 mod reset_aware;
+mod reset_window;
 mod round_robin;
 mod run;
 mod settings;
@@ -39,6 +40,7 @@ pub use pool::{Metrics, Pool, Spread};
 pub use priority::Priority;
 pub use random::Random;
 pub use reset_aware::ResetAware;
+pub use reset_window::ResetWindow;
 pub use round_robin::RoundRobin;
 pub use settings::{
     AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
@@ -154,6 +156,7 @@ pub static STRATEGIES: &[&dyn Strategy] = &[
     &LeastUsed,
     &CostOptimized,
     &ResetAware,
+    &ResetWindow,
     &StrictRandom,
     &Lkgp,
     &ContextOptimized,

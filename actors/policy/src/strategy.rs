@@ -10,6 +10,7 @@ mod cache_optimized;
 mod context_optimized;
 mod cost_optimized;
 mod fill_first;
+mod headroom;
 mod least_used;
 mod lkgp;
 mod p2c;
@@ -33,6 +34,7 @@ pub use cache_optimized::CacheOptimized;
 pub use context_optimized::ContextOptimized;
 pub use cost_optimized::CostOptimized;
 pub use fill_first::FillFirst;
+pub use headroom::Headroom;
 pub use least_used::LeastUsed;
 pub use lkgp::Lkgp;
 pub use p2c::P2c;
@@ -157,6 +159,7 @@ pub static STRATEGIES: &[&dyn Strategy] = &[
     &CostOptimized,
     &ResetAware,
     &ResetWindow,
+    &Headroom,
     &StrictRandom,
     &Lkgp,
     &ContextOptimized,

@@ -17,6 +17,7 @@ mod p2c;
 mod pool;
 mod priority;
 mod quota;
+mod quota_weighted;
 mod random;
 mod reset_aware;
 mod reset_window;
@@ -40,6 +41,7 @@ pub use lkgp::Lkgp;
 pub use p2c::P2c;
 pub use pool::{Metrics, Pool, Spread};
 pub use priority::Priority;
+pub use quota_weighted::QuotaWeighted;
 pub use random::Random;
 pub use reset_aware::ResetAware;
 pub use reset_window::ResetWindow;
@@ -160,6 +162,7 @@ pub static STRATEGIES: &[&dyn Strategy] = &[
     &ResetAware,
     &ResetWindow,
     &Headroom,
+    &QuotaWeighted,
     &StrictRandom,
     &Lkgp,
     &ContextOptimized,

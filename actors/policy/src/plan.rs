@@ -72,6 +72,10 @@ pub trait Memory {
     fn usage(&self, connection: &ConnectionId) -> Usage;
     /// How fast and how well an account answered lately.
     fn latency(&self, connection: &ConnectionId, model: &ModelId, now: Millis) -> Latency;
+    /// Share of good answers among the last 20 of a model in a combo (decision 25).
+    fn reliability(&self, _combo: &str, _provider: &ProviderId, _model: &ModelId) -> Option<f64> {
+        None
+    }
     /// How the first-byte times of a model in a combo are spread.
     fn spread(&self, _combo: &str, _provider: &ProviderId, _model: &ModelId) -> Option<Spread> {
         None

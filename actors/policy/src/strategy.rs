@@ -6,6 +6,7 @@
 //! request changes; an explanation throws them away, so asking why changes nothing.
 
 mod affinity;
+pub mod auto;
 mod cache_optimized;
 mod context_optimized;
 mod cost_optimized;
@@ -31,6 +32,7 @@ mod strict_random;
 pub(crate) mod table;
 mod weighted;
 
+pub use auto::{Auto, AutoSettings};
 pub use cache_optimized::CacheOptimized;
 pub use context_optimized::ContextOptimized;
 pub use cost_optimized::CostOptimized;
@@ -46,9 +48,7 @@ pub use random::Random;
 pub use reset_aware::ResetAware;
 pub use reset_window::ResetWindow;
 pub use round_robin::RoundRobin;
-pub use settings::{
-    AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
-};
+pub use settings::{QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings};
 pub use state::{ComboState, Deck, LastGood, News, Note, Sticky};
 pub use strict_random::StrictRandom;
 pub use weighted::Weighted;
@@ -164,6 +164,7 @@ pub static STRATEGIES: &[&dyn Strategy] = &[
     &Headroom,
     &QuotaWeighted,
     &StrictRandom,
+    &Auto,
     &Lkgp,
     &ContextOptimized,
     &CacheOptimized,

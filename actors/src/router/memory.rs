@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use policy::account::Usage;
 use policy::affinity::Pinned;
-use policy::catalogue::Combo;
 use policy::dice::Dice;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::{Latencies, Latency};
 use policy::plan::Memory;
 use policy::reading::{AccountReading, Readings};
-use policy::strategy::{self, ComboState, Metrics, News, Note, Spread};
+use policy::strategy::{self, ComboState, Metrics, News, Note, Spread, StrategySettings};
 use policy::time::Millis;
 
 use super::sessions::Sessions;
@@ -21,11 +20,20 @@ use crate::directory::Directory;
 
 /// Attempts a record remembers.
 const WINDOW: usize = 100;
+/// Those of them that speak of its reliability (decision 25).
+const RECENT: usize = 20;
 
 #[derive(Default)]
 struct Record {
     /// First-byte time of a good answer in ms, `None` for a failure; newest last.
     attempts: VecDeque<Option<u32>>,
+}
+
+/// How a combo chooses.
+#[derive(Clone, Copy)]
+pub(super) struct Chooser<'a> {
+    pub(super) strategy: &'a str,
+    pub(super) settings: &'a StrategySettings,
 }
 
 /// The router's records.
@@ -70,13 +78,13 @@ impl RoutingMemory {
     }
 
     /// How an attempt on an entry of a combo ended; the pick has counted the first choice.
-    pub(super) fn heard(&mut self, combo: &Combo, news: &News<'_>) {
-        let state = self.combos.entry(combo.name.clone()).or_default();
+    pub(super) fn heard(&mut self, name: &Arc<str>, combo: Chooser<'_>, news: &News<'_>) {
+        let state = self.combos.entry(name.clone()).or_default();
         if !news.first {
             state.used(news.key);
         }
         if let Some(rule) = strategy::find(combo.strategy) {
-            rule.heard(state, news, &combo.settings);
+            rule.heard(state, news, combo.settings);
         }
     }
 
@@ -112,11 +120,18 @@ impl RoutingMemory {
 }
 
 impl RoutingMemory {
+    fn reliability(&self, combo: &str, target: &(ProviderId, ModelId)) -> Option<f64> {
+        let attempts = &self.records.get(combo)?.get(target)?.attempts;
+        let count = attempts.len().min(RECENT);
+        let good = attempts.iter().rev().take(RECENT).flatten().count();
+        (count > 0).then(|| good as f64 / count as f64)
+    }
+
     fn spread(&self, combo: &str, target: &(ProviderId, ModelId)) -> Option<Spread> {
         let attempts = &self.records.get(combo)?.get(target)?.attempts;
         let mut good: Vec<u32> = attempts.iter().flatten().copied().collect();
-        good.sort_unstable();
-        let p95 = *good.get((good.len() * 95).div_ceil(100).checked_sub(1)?)?;
+        let place = (good.len() * 95).div_ceil(100).checked_sub(1)?;
+        let p95 = *good.select_nth_unstable(place).1;
         let mean = good.iter().copied().map(f64::from).sum::<f64>() / good.len() as f64;
         let squares: f64 = good.iter().map(|ms| (f64::from(*ms) - mean).powi(2)).sum();
         let deviation_ms = (good.len() > 1).then(|| (squares / good.len() as f64).sqrt());
@@ -138,6 +153,10 @@ impl Memory for Remembered<'_> {
 
     fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics> {
         self.memory.metrics(combo, &(provider.clone(), model.clone()))
+    }
+
+    fn reliability(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<f64> {
+        self.memory.reliability(combo, &(provider.clone(), model.clone()))
     }
 
     fn spread(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Spread> {

@@ -9,9 +9,10 @@ use policy::latency::Sample;
 use policy::lease::Fence;
 use policy::plan::{Ask, NoPlan, Place, Plan, World, plan, prefer};
 use policy::request::Traits;
+use policy::strategy::{Auto, Strategy, StrategySettings, auto};
 
 use super::Router;
-use super::memory::{Remembered, Seeded};
+use super::memory::{Chooser, Remembered, Seeded};
 use super::share::{Lease, News};
 
 /// Asks for the targets of one request.
@@ -154,10 +155,10 @@ fn ways(place: Option<&Place>) -> impl Iterator<Item = &Place> {
     std::iter::successors(place, |place| place.within.as_deref())
 }
 
-/// Those in combos that are configured. Clients choose the models of pools: a record for each
-/// name would grow without end.
+/// Those in combos that are configured, or made of the few names of `auto`. Clients choose the
+/// models of pools: a record for each name would grow without end.
 fn known_places<'a>(place: Option<&'a Place>, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Place> {
-    ways(place).filter(|place| catalogue.combos.contains_key(&place.combo))
+    ways(place).filter(|place| catalogue.combos.contains_key(&place.combo) || auto::is_name(&place.combo))
 }
 
 /// How an attempt went, for the router's memory.
@@ -200,7 +201,6 @@ impl Handler<Served> for Router {
             self.memory.latencies.record(&connection, &model, sample);
         }
         for place in known_places(place.as_deref(), &blueprint.catalogue) {
-            let combo = &blueprint.catalogue.combos[&place.combo];
             let heard = policy::strategy::News {
                 key: &place.key,
                 entry: place.entry,
@@ -211,8 +211,17 @@ impl Handler<Served> for Router {
                 model: &model,
                 good,
             };
-            self.memory.heard(combo, &heard);
-            self.memory.served(combo.name.clone(), (provider.clone(), model.clone()), first_byte_ms);
+            let made;
+            let chooser = match blueprint.catalogue.combos.get(&place.combo) {
+                Some(combo) => Chooser { strategy: combo.strategy, settings: &combo.settings },
+                None => {
+                    let Some(auto) = auto::settings(&place.combo) else { continue };
+                    made = StrategySettings { auto, ..StrategySettings::default() };
+                    Chooser { strategy: Auto.name(), settings: &made }
+                }
+            };
+            self.memory.heard(&place.combo, chooser, &heard);
+            self.memory.served(place.combo.clone(), (provider.clone(), model.clone()), first_byte_ms);
         }
     }
 }

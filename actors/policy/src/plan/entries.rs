@@ -248,6 +248,11 @@ impl Pool for Entries<'_> {
         self.world.memory.metrics(&self.combo.name, &step.provider, &step.model)
     }
 
+    fn reliability(&self, index: usize) -> Option<f64> {
+        let step = self.step(index);
+        self.world.memory.reliability(&self.combo.name, &step.provider, &step.model)
+    }
+
     fn spread(&self, index: usize) -> Option<Spread> {
         let step = self.step(index);
         self.world.memory.spread(&self.combo.name, &step.provider, &step.model)

@@ -1,9 +1,10 @@
 //! What a name stands for (routing 2.1, 12; contract 8, "Models").
 //!
 //! In this order: a combo, `combo/<name>`, a model of a pool (flow 2.4), the patterns that lead to
-//! combos, an alias, `provider/model`, an alias by pattern, a bare model. An alias is an order that
-//! somebody wrote for this very name, so it goes before `provider/model`; a pattern of aliases
-//! never takes a name away from a provider that is configured. An alias may stand for a combo.
+//! combos, `auto` and its variants, an alias, `provider/model`, an alias by pattern, a bare model.
+//! An alias is an order that somebody wrote for this very name, so it goes before
+//! `provider/model`; a pattern of aliases never takes a name away from a provider that is
+//! configured. An alias may stand for a combo.
 //! Bare models: what providers list decides; where several do, the client has to say which
 //! (contract 8, where routing 12.5 would prefer one). Families of names count only where nobody
 //! lists the model.
@@ -11,6 +12,7 @@
 use super::NoPlan;
 use crate::catalogue::{Catalogue, Combo, Mapping, ProviderEntry, matches};
 use crate::ids::ModelId;
+use crate::strategy::auto;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -47,7 +49,10 @@ pub(super) fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Result<Named<'a>
     if let Some(combo) = mapped(catalogue, name) {
         return Ok(Named::Combo(combo));
     }
-    // `auto` and its variants come here: a stored combo of that name wins (routing 2.1).
+    // A stored combo of that name wins (routing 2.1).
+    if let Some(combo) = auto::combo(name, catalogue) {
+        return Ok(Named::Made(Box::new(combo)));
+    }
     if let Some(target) = catalogue.aliases.exact(name) {
         return meant(catalogue, target);
     }
@@ -62,7 +67,8 @@ pub(super) fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Result<Named<'a>
 
 /// The target of an alias; it is never an alias again.
 fn meant<'a>(catalogue: &'a Catalogue, target: &str) -> Result<Named<'a>, NoPlan> {
-    match combo(catalogue, target) {
+    let auto = || auto::combo(target, catalogue).map(|combo| Named::Made(Box::new(combo)));
+    match combo(catalogue, target).or_else(auto) {
         Some(combo) => Ok(combo),
         None => qualified(catalogue, target).unwrap_or_else(|| bare(catalogue, target)),
     }

@@ -48,6 +48,8 @@ pub trait Pool {
     fn breaker(&self, index: usize) -> BreakerState;
     /// Its record in this combo.
     fn metrics(&self, index: usize) -> Option<Metrics>;
+    /// Share of its last 20 attempts in this combo that were good (decision 25).
+    fn reliability(&self, index: usize) -> Option<f64>;
     /// How its first-byte times are spread; `None` without a good answer. Costs a sort.
     fn spread(&self, index: usize) -> Option<Spread>;
     /// Requests of this combo it was asked to serve since the start; `None`: never.

@@ -1,6 +1,7 @@
 //! The numbers of a combo that its strategy reads (routing 1.3), in one place so that every
 //! default stands once.
 
+use super::auto::AutoSettings;
 use crate::time::{DAY, MINUTE, Millis};
 
 /// Everything a strategy may be told.
@@ -136,7 +137,3 @@ impl Default for ResetWindowSettings {
         Self { windows: vec![QuotaWindow::Weekly], tie_band_ms: MINUTE }
     }
 }
-
-/// How `auto` chooses (routing 5).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AutoSettings {}

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::auto::Rests;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
 
 /// A run of requests that stay with one entry.
@@ -53,6 +54,8 @@ pub struct ComboState {
     pub deck: Deck,
     /// Who served it last.
     pub last_good: Option<LastGood>,
+    /// Providers that `auto` leaves alone.
+    pub auto: Rests,
     /// Times it was asked by execution key, whatever came of it; the pick counts the first choice.
     pub uses: HashMap<Arc<str>, u64>,
 }
@@ -72,6 +75,8 @@ pub enum Note {
     Uses(Arc<str>, u64),
     /// The last good target is gone (routing 4.16).
     ForgetLastGood,
+    /// The providers that `auto` leaves alone from now.
+    Auto(Rests),
 }
 
 impl ComboState {
@@ -84,6 +89,7 @@ impl ComboState {
             Note::Deck(deck) => self.deck = deck,
             Note::Uses(key, count) => drop(self.uses.insert(key, count)),
             Note::ForgetLastGood => self.last_good = None,
+            Note::Auto(rests) => self.auto = rests,
         }
     }
 

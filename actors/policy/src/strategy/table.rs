@@ -22,6 +22,7 @@ pub(crate) struct Facts {
     pub eligible: bool,
     pub breaker: BreakerState,
     pub metrics: Option<Metrics>,
+    pub reliability: Option<f64>,
     pub spread: Option<Spread>,
     pub uses: Option<u64>,
     pub in_flight: u32,
@@ -43,6 +44,7 @@ impl Default for Facts {
             eligible: true,
             breaker: BreakerState::Closed,
             metrics: None,
+            reliability: None,
             spread: None,
             uses: None,
             in_flight: 0,
@@ -172,6 +174,10 @@ impl Pool for Table {
 
     fn metrics(&self, index: usize) -> Option<Metrics> {
         self.rows[index].metrics
+    }
+
+    fn reliability(&self, index: usize) -> Option<f64> {
+        self.rows[index].reliability
     }
 
     fn spread(&self, index: usize) -> Option<Spread> {

@@ -5,6 +5,8 @@
 mod bodies;
 #[allow(dead_code, reason = "each test file uses its part")]
 mod process;
+#[path = "quota_pools/readings.rs"]
+mod readings;
 #[path = "quota_pools/shares.rs"]
 mod shares;
 #[path = "quota_pools/stage.rs"]

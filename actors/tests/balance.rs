@@ -29,11 +29,15 @@ const BALANCING: &[(&str, f64)] = &[
     ("random", 5.0),
     ("least-used", 2.0),
     ("strict-random", 2.0),
+    ("reset-aware", 2.0),
+    ("headroom", 2.0),
+    ("quota-weighted", 5.0),
+    ("auto", 2.0),
 ];
 
 /// The same while some fail: 20 percent of the share are the 5 points of FC-050. `p2c` orders by
 /// the record, and who fails by chance at first has a bad one for a while: it may lose most of its
-/// share, not all.
+/// share, not all. `auto` prefers whom it has seen answer until curiosity has shown it the others.
 const WITH_FAILURES: &[(&str, f64)] = &[
     ("weighted", 20.0),
     ("round-robin", 20.0),
@@ -41,6 +45,10 @@ const WITH_FAILURES: &[(&str, f64)] = &[
     ("random", 20.0),
     ("least-used", 20.0),
     ("strict-random", 20.0),
+    ("reset-aware", 20.0),
+    ("headroom", 20.0),
+    ("quota-weighted", 20.0),
+    ("auto", 30.0),
 ];
 
 /// Combo `all` of these targets, which weigh the same.

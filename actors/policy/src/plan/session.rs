@@ -14,6 +14,7 @@ use crate::affinity::Pinned;
 use crate::catalogue::{ConnectionEntry, Step};
 use crate::ids::{Class, ConnectionId};
 use crate::reading::AccountReading;
+use crate::strategy::QuotaWindow;
 use crate::time::Millis;
 
 /// With less of its quota left an account is no longer worth its cache, 0 to 1 (routing 3.3).
@@ -49,7 +50,8 @@ impl<'a> Session<'a> {
     pub(super) fn lift(self, order: &mut [usize], entries: &Entries<'_>) -> bool {
         let mut pins: Vec<&Pinned> = self.pins().collect();
         pins.sort_by_key(|pinned| Reverse(pinned.pin.last_at));
-        let is_scarce = |pinned: &&Pinned| is_scarce(self.world.memory.reading(&pinned.pin.connection));
+        let now = self.world.now;
+        let is_scarce = |pinned: &&Pinned| is_scarce(self.world.memory.reading(&pinned.pin.connection), now);
         pins.retain(|pinned| !is_scarce(pinned));
         let place = pins.into_iter().find_map(|pinned| {
             let leads = |index: &usize| entries.leads_to(*index, &pinned.provider, &pinned.pin.connection);
@@ -63,10 +65,10 @@ impl<'a> Session<'a> {
 }
 
 /// Routing 3.3; nobody is held to a limit that nobody knows.
-fn is_scarce(reading: Option<&AccountReading>) -> bool {
+fn is_scarce(reading: Option<&AccountReading>, now: Millis) -> bool {
     let Some(reading) = reading else { return false };
-    let used = [reading.session, reading.weekly].into_iter().flatten().map(|window| window.used);
-    reading.limit_reached || used.fold(0.0, f64::max) >= 1.0 - SCARCE
+    let left = reading.left(&[QuotaWindow::Session, QuotaWindow::Weekly], now);
+    reading.is_limited(now) || left.is_some_and(|left| left <= SCARCE)
 }
 
 /// What the placing of a session compares (rules 6.9, decision 27a).

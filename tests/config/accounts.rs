@@ -39,7 +39,9 @@ fn core_2_the_defaults_are_the_built_in_numbers() {
         assert_eq!(made.windows[id], WindowSettings::for_class(class), "{id}");
     }
     assert_eq!(made.connections["k-1"].retry, RetryCooldown::default());
-    assert_eq!(made.catalogue.accounts, AccountSettings::default());
+    let accounts =
+        AccountSettings { affinity_ttl_ms: 1_800_000, sticky_limit: 3, ..AccountSettings::default() };
+    assert_eq!(made.catalogue.accounts, accounts);
 }
 
 #[test]

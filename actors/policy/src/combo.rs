@@ -38,7 +38,7 @@ pub enum Nesting {
 }
 
 /// A combo as it is written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// Its name.
     pub name: Arc<str>,
@@ -55,7 +55,7 @@ pub struct Spec {
 }
 
 /// A step as it is written; its id is given or made (routing 1.2f).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepSpec {
     /// Unique in its combo.
     pub id: Arc<str>,
@@ -66,7 +66,7 @@ pub struct StepSpec {
 }
 
 /// What a step stands for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetSpec {
     /// A provider's model.
     Model(ModelSpec),
@@ -75,7 +75,7 @@ pub enum TargetSpec {
 }
 
 /// A provider's model as a step names it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelSpec {
     /// The provider.
     pub provider: ProviderId,

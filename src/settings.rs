@@ -7,6 +7,7 @@
 
 mod bodies;
 mod build;
+mod combos;
 mod connection_fields;
 mod data;
 mod derive;
@@ -16,6 +17,7 @@ mod finding;
 mod flow;
 mod headers;
 mod json;
+mod json_sheet;
 mod kind;
 mod legacy;
 mod overlay;
@@ -28,6 +30,7 @@ mod services;
 mod sheet;
 mod stored;
 mod stored_connection;
+mod stored_entities;
 mod stored_key;
 mod stored_provider;
 mod stream;
@@ -36,20 +39,24 @@ mod value;
 mod walk;
 mod wire;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use combos::{
+    Alias, AutoNumbers, Combo, ComboConfig, ContextNumbers, FusionNumbers, HandoffNumbers, HedgingNumbers,
+    Mapping, QueueNumbers,
+};
 pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, idle_fields, read_proxy, read_secret};
 pub use data::{ErrorDefault, ErrorRule, RuleScope};
 pub use effective::{Effective, tree};
 pub use entities::{
-    AuthHeader, Combo, ComboConfig, ComboTarget, Connection, Format, Key, KeyRules, KeySecret, Model,
-    OauthClient, OauthTokens, Provider, Scope, Source, WallOptions,
+    AuthHeader, Connection, Format, Key, KeyRules, KeySecret, Model, OauthClient, OauthTokens, Provider,
+    Scope, Source, WallOptions,
 };
 pub use finding::Finding;
 pub use flow::{Concurrency, ExecutionLimit, RateLimitOverrides, RequestQueue};
-pub use kind::{Data, Items, Kind, Shape, is_id};
+pub use kind::{Data, Items, Kind, Shape, fits_combo_name, is_id};
 pub use legacy::legacy;
 pub use overlay::unknown_variables;
 pub use patch::{Fault as PatchFault, Patch, Section};
@@ -65,6 +72,9 @@ pub use sheet::Origin;
 pub use stored::Stored;
 pub use stored_connection::{
     Kept, OwnSecrets, StoredConnection, StoredConnections, check_connection, demo_credential,
+};
+pub use stored_entities::{
+    Checked, StoredEntities, StoredEntity, check_alias, check_combo, check_mapping, free_mapping_id,
 };
 pub use stored_key::{KeyHash, StoredKey, StoredKeys, check_key, show_key};
 pub use stored_provider::{
@@ -111,6 +121,10 @@ pub struct Settings {
     pub connections: Vec<Connection>,
     /// Named lists of targets, in file order.
     pub combos: Vec<Combo>,
+    /// Patterns of models that are a combo's, in file order.
+    pub mappings: Vec<Mapping>,
+    /// Other names of models.
+    pub aliases: BTreeMap<String, Alias>,
     /// Client keys, in file order.
     pub keys: Vec<Key>,
     /// Accounts that keys share; they live in the store alone.
@@ -247,11 +261,16 @@ fn resolve(input: Input<'_>, text: FileText, mut findings: Findings) -> Result<L
     stored_provider::lay(&mut root, &stored.providers, builtin, &mut findings);
     stored_connection::lay(&mut root, &stored.connections, builtin, &mut findings);
     stored_key::lay(&mut root, &stored.keys, &mut findings);
+    stored_entities::lay(&mut root, stored, &mut findings);
     let folder = text.path.parent().unwrap_or(Path::new(""));
     let (known, collected) = (Known::new(builtin), &mut findings);
     let context = Context { root: &root, env, folder, strategies, builtin, findings: collected, known };
     let mut settings = context.settings();
     stored_key::open(&mut settings.keys, &stored.keys);
+    for (name, to) in &stored.aliases {
+        let replaces = settings.aliases.contains_key(name).then_some(Source::File);
+        settings.aliases.insert(name.clone(), Alias { to: to.clone(), source: Source::Stored, replaces });
+    }
     settings.pools = stored.pools.clone();
     settings.protected = stored.protected.iter().map(|id| id.as_str().into()).collect();
     let effective = effective::list(&root);

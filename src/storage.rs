@@ -10,6 +10,7 @@ mod database;
 mod history;
 mod kept;
 mod kept_connections;
+mod kept_entities;
 mod kept_keys;
 mod kept_pools;
 mod kept_providers;

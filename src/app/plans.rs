@@ -1,5 +1,6 @@
 //! From settings to what each room works with.
 
+mod combos;
 mod flow;
 mod judging;
 mod owners;
@@ -11,13 +12,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use policy::account::{self, AccountSettings};
-use policy::attempts::AttemptSettings;
-use policy::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, ProviderEntry, Step};
-use policy::cooldown_wait::WaitSettings;
+use policy::catalogue::{Catalogue, ConnectionEntry, Dialect, ModelEntry, ProviderEntry};
 use policy::ids::{ConnectionId, ModelId};
 use policy::lease::Managed;
 use policy::preflight::{AccountCutoff, Preflight};
-use policy::strategy;
 
 pub use flow::{execution_limit, gate_settings, is_protected};
 pub use judging::judging;
@@ -76,10 +74,12 @@ fn catalogue(settings: &Settings) -> Catalogue {
         };
         (provider.id.clone(), entry)
     });
-    let combos = settings.combos.iter().map(|typed| combo(typed, settings.resilience.combo_cooldown_wait));
+    let providers = providers.collect();
     Catalogue {
-        providers: providers.collect(),
-        combos: combos.map(|combo| (combo.name.clone(), combo)).collect(),
+        combos: combos::combos(settings, &providers),
+        providers,
+        aliases: combos::aliases(settings),
+        mappings: combos::mappings(settings),
         accounts: accounts(settings),
         pools: pools::pools(settings),
         prompt_cache_affinity: settings.behaviour.prompt_cache_affinity,
@@ -96,7 +96,8 @@ fn listed(model: &settings::Model) -> (ModelId, ModelEntry) {
         context_window: model.context_window,
         input_price: model.input_price,
         output_price: model.output_price,
-        ..ModelEntry::default()
+        max_output: model.max_output,
+        abilities: model.abilities,
     };
     (model.id.clone(), entry)
 }
@@ -128,35 +129,6 @@ fn accounts(settings: &Settings) -> AccountSettings {
         latency_weight: f64::from(settings.resilience.p2c_latency_weight),
         affinity_ttl_ms: settings.behaviour.session_affinity_ttl_ms,
         sticky_limit: settings.behaviour.sticky_round_robin_limit,
-    }
-}
-
-fn combo(typed: &settings::Combo, waits: WaitSettings) -> Combo {
-    let steps = typed.targets.iter().filter_map(|target| {
-        let (provider, model) = target.model.split_once('/')?;
-        let (provider, model) = (provider.into(), model.into());
-        Some(match target.connection.clone() {
-            Some(connection) => Step::pinned(provider, model, connection),
-            None => Step::new(provider, model),
-        })
-    });
-    let config = &typed.config;
-    let strategy = strategy::find(&typed.strategy).map_or("priority", |found| found.name());
-    Combo {
-        attempts: AttemptSettings {
-            max_retries: config.max_retries,
-            retry_delay_ms: config.retry_delay_ms,
-            fallback_delay_ms: config.fallback_delay_ms,
-            target_timeout_ms: config.target_timeout_ms,
-            failover_before_retry: config.failover_before_retry,
-            waits: waits.unless(!config.combo_cooldown_wait_enabled),
-            ..AttemptSettings::default()
-        },
-        slow_start_ms: config.slow_start_ms,
-        validation: Some(&config.response_validation)
-            .filter(|rules| !rules.is_empty())
-            .map(|rules| Arc::new(rules.clone())),
-        ..Combo::new(typed.name.as_str(), strategy, steps.collect())
     }
 }
 

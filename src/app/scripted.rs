@@ -3,8 +3,7 @@
 use policy::ids::Class;
 
 use crate::settings::{
-    Builtin, Combo, ComboConfig, ComboTarget, Connection, Format, Provider, Settings, Source, WallOptions,
-    demo_credential,
+    Builtin, Combo, Connection, Format, Provider, Settings, Source, WallOptions, demo_credential,
 };
 
 const PROVIDERS: [(&str, Format, &[&str]); 6] = [
@@ -47,6 +46,7 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
             per_model_quota: false,
             passthrough_models: true,
             models: None,
+            max_benched_percent: 100,
             headers: Vec::new(),
             auth_header: None,
             oauth: None,
@@ -66,27 +66,10 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
         }
     }
     for (name, strategy, targets) in COMBOS {
-        let targets = targets.iter().map(|model| ComboTarget {
-            model: (*model).to_owned(),
-            weight: 0.0,
-            connection: None,
-        });
-        settings.combos.push(Combo {
-            name: name.to_owned(),
-            strategy: strategy.to_owned(),
-            targets: targets.collect(),
-            config: ComboConfig {
-                max_retries: 1,
-                retry_delay_ms: 2_000,
-                fallback_delay_ms: 0,
-                target_timeout_ms: 0,
-                failover_before_retry: true,
-                slow_start_ms: 0,
-                combo_cooldown_wait_enabled: true,
-                response_validation: Default::default(),
-            },
-            source: Source::Demo,
-        });
+        // So may it with these.
+        if !settings.combos.iter().any(|known| known.name == name) {
+            settings.combos.push(Combo::of_models(name, strategy, targets, Source::Demo));
+        }
     }
 }
 

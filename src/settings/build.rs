@@ -4,23 +4,32 @@
 //! A check that fails leaves a finding and a harmless value; the caller throws the
 //! settings away when there is a finding.
 
+mod combo_config;
+mod combo_graph;
 mod combos;
 mod connections;
 mod credentials;
 mod key_rules;
 mod keys;
+mod mappings;
 mod numbers;
 mod providers;
 mod sections;
 mod streams;
+mod targets;
 mod validation;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use policy::ids::Class;
 
-use super::finding::{Findings, Place, Problem};
+pub(super) use combo_graph::check_one as check_combo_among;
+pub(super) use combos::{LISTED as COMBOS, ONLY_STORED as COMBOS_ONLY_STORED, one as combo};
+pub(super) use mappings::{LISTED as MAPPINGS, ONLY_STORED as MAPPINGS_ONLY_STORED, nowhere, one as mapping};
+pub(super) use targets::slug;
+
+use super::finding::{Finding, Findings, Place, Problem};
 use super::sheet::Sheet;
 use super::{Builtin, Provider, Settings};
 
@@ -49,14 +58,20 @@ pub(super) struct Known {
     pub providers: BTreeMap<String, KnownProvider>,
     /// Connection id: its provider.
     pub connections: BTreeMap<String, String>,
+    /// Combos of the file and of the demo.
+    pub combos: BTreeSet<String>,
+    /// Combos that only the store has: what is stored may refer to them.
+    pub stored_combos: BTreeSet<String>,
 }
 
 /// What references need to know about a provider.
 #[derive(Debug)]
 pub(super) struct KnownProvider {
     pub class: Class,
-    /// `None`: any model passes.
-    pub models: Option<Vec<String>>,
+    /// The models it lists.
+    pub listed: Vec<String>,
+    /// Models that are not listed pass.
+    pub passes: bool,
     /// It has a token endpoint.
     pub renews: bool,
     /// Only the store has it: nothing in the file may name it.
@@ -68,23 +83,26 @@ impl Known {
     pub fn of(providers: &[Provider]) -> Self {
         let known = |provider: &Provider| KnownProvider {
             class: provider.class,
-            models: None,
+            listed: provider.models.iter().flatten().map(|model| model.id.to_string()).collect(),
+            passes: provider.models.is_none() || provider.passthrough_models,
             renews: provider.oauth.is_some(),
             stored: false,
         };
         let providers = providers.iter().map(|provider| (provider.id.to_string(), known(provider)));
-        Self { providers: providers.collect(), connections: BTreeMap::new() }
+        Self { providers: providers.collect(), ..Self::default() }
     }
 
     /// Starts with what exists besides the file.
     pub fn new(builtin: &Builtin) -> Self {
         let mut known = Self::default();
         for (provider, connections) in &builtin.providers {
-            let entry = KnownProvider { class: Class::Apikey, models: None, renews: false, stored: false };
+            let (class, listed) = (Class::Apikey, Vec::new());
+            let entry = KnownProvider { class, listed, passes: true, renews: false, stored: false };
             known.providers.insert(provider.clone(), entry);
             let pairs = connections.iter().map(|id| (id.clone(), provider.clone()));
             known.connections.extend(pairs);
         }
+        known.combos.extend(builtin.combos.iter().cloned());
         known
     }
 
@@ -105,6 +123,23 @@ impl Known {
     }
 }
 
+impl Known {
+    /// Whether something of that name can be asked for, as far as it can be known: a combo, a model of
+    /// a provider, or a bare id that one may list.
+    pub fn leads_somewhere(&self, name: &str) -> bool {
+        let combo = self.combos.contains(name) || self.stored_combos.contains(name);
+        let Some((provider, _)) = name.split_once('/') else { return true };
+        let listed = || self.providers.values().any(|known| known.listed.iter().any(|model| model == name));
+        combo || self.providers.contains_key(provider.trim()) || listed()
+    }
+
+    /// The combos that exist for the file, or for what is stored, in words.
+    pub fn combo_list(&self, stored: bool) -> String {
+        let more = self.stored_combos.iter().filter(|_| stored);
+        listed(self.combos.iter().chain(more).map(String::as_str))
+    }
+}
+
 /// `a, b, c`, not endless.
 fn listed<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     const MOST: usize = 20;
@@ -122,6 +157,32 @@ impl Context<'_> {
     /// Something in an entry that refuses the config.
     pub fn refuse(&mut self, sheet: &Sheet, key: &str, problem: &str, accepted: &str) {
         self.findings.refuse(sheet.place_of(key), key, Problem::new(problem, accepted));
+    }
+
+    /// Whether an entry may name that combo: the file cannot rely on what only the store has.
+    pub fn knows_combo(&self, sheet: &Sheet, name: &str) -> bool {
+        let stored = sheet.place == Place::Stored && self.known.stored_combos.contains(name);
+        stored || self.known.combos.contains(name)
+    }
+
+    /// Reads something without a file around it, and what is wrong with it.
+    pub fn alone<T>(
+        known: Known,
+        strategies: &[&str],
+        read: impl FnOnce(&mut Context<'_>) -> T,
+    ) -> (T, Vec<Finding>) {
+        let mut findings = Findings::new(String::new());
+        let root = Sheet::new(Place::Line(0));
+        let read = read(&mut Context {
+            root: &root,
+            env: &|_| None,
+            folder: Path::new(""),
+            strategies,
+            builtin: &Builtin::default(),
+            findings: &mut findings,
+            known,
+        });
+        (read, findings.finish().err().unwrap_or_default())
     }
 
     /// References are only checked in a file that could be read whole.
@@ -150,8 +211,11 @@ impl Context<'_> {
         let providers = providers::read(&mut self);
         let connections = connections::read(&mut self);
         let combos = combos::read(&mut self);
+        let mappings = mappings::read(&mut self);
+        let aliases = mappings::aliases(&mut self);
         let keys = keys::read(&mut self);
         sections::check_overrides(&mut self);
-        sections.with(providers, connections, combos, keys)
+        let settings = sections.with(providers, connections, combos, keys);
+        Settings { mappings, aliases, ..settings }
     }
 }

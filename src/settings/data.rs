@@ -126,6 +126,7 @@ pub(super) fn check(data: Data, json: &Json) -> Result<Json, Vec<Fault>> {
         Data::Rules => providers(json, &mut faults, rules),
         Data::Defaults => providers(json, &mut faults, default),
         Data::Windows => providers(json, &mut faults, windows),
+        Data::Aliases => aliases(json, &mut faults),
     };
     let lists = checked.values().filter_map(Json::as_array);
     let count: usize = lists.map(Vec::len).sum();
@@ -259,6 +260,45 @@ pub(super) fn windows_of(json: &Json) -> HashMap<ProviderId, Cutoffs> {
         windows.filter_map(|(name, left)| Some((QuotaWindow::find(name)?, left.as_f64()?))).collect()
     };
     entries.map(|(provider, windows)| (provider.as_str().into(), list(windows))).collect()
+}
+
+/// Names by the models they stand for, which may also be told as `{ provider, model }` (routing 12.3).
+fn aliases(json: &Json, faults: &mut Vec<Fault>) -> Map<String, Json> {
+    let mut checked = Map::new();
+    let Some(entries) = json.as_object() else {
+        faults.push(Fault::new("", "a table of names and the models they stand for"));
+        return checked;
+    };
+    for (name, value) in entries {
+        let fits = |text: &String| Shape::Model.fits(text) && text.trim() != name.trim();
+        let to = alias_target(value).map(|to| to.trim().to_owned()).filter(fits);
+        match to {
+            _ if !Shape::Model.fits(name) => {
+                faults.push(Fault::new("", format!("names of {}", Shape::Model.accepted())));
+            }
+            Some(to) => drop(checked.insert(name.trim().to_owned(), to.into())),
+            None => faults.push(Fault::new(name, "\"provider/model\" or another model's name")),
+        }
+    }
+    checked
+}
+
+fn alias_target(value: &Json) -> Option<String> {
+    let text = |field: &str| value.get(field).and_then(Json::as_str).map(str::trim);
+    match value {
+        Json::String(text) => Some(text.clone()),
+        Json::Object(fields) if fields.len() == 2 => {
+            let (provider, model) = (text("provider")?, text("model")?);
+            (Shape::Id.fits(provider) && !model.is_empty()).then(|| format!("{provider}/{model}"))
+        }
+        _ => None,
+    }
+}
+
+/// The aliases of a checked value, by name.
+pub(super) fn alias_map(json: &Json) -> BTreeMap<String, String> {
+    let entries = json.as_object().into_iter().flatten();
+    entries.filter_map(|(name, to)| Some((name.clone(), to.as_str()?.to_owned()))).collect()
 }
 
 /// The rules of a checked value, each list in its order.

@@ -165,16 +165,15 @@ pub fn tree(list: &[Effective], section: &str) -> Json {
 }
 
 /// What was set and does nothing yet says so: nothing is ignored silently.
-pub(super) fn warn_of_idle(root: &Sheet, findings: &mut Findings) {
-    for row in table::table().iter().filter(|row| !row.acts) {
-        let tables = root.named.get(table::above(row.key)).into_iter().flatten().map(|(_, sheet)| sheet);
-        let list = row.key.find("[]").map_or("", |at| &row.key[..at + 2]);
-        let entries = std::iter::once(root).chain(tables).chain(root.list(list));
-        for sheet in entries.filter(|sheet| sheet.is_given(row.key)) {
-            let place = sheet.place_of(row.key);
-            if *place != Place::Stored {
-                findings.warn(place, row.key, Problem::new("is kept, but not acted on yet", ""));
-            }
+pub(super) fn warn_of_idle(sheet: &Sheet, findings: &mut Findings) {
+    for (key, cell) in &sheet.cells {
+        let idle = table::find(key).is_some_and(|row| !row.acts);
+        if idle && cell.place != Place::Stored {
+            findings.warn(&cell.place, key, Problem::new("is kept, but not acted on yet", ""));
         }
+    }
+    let named = sheet.named.values().flatten().map(|(_, inner)| inner);
+    for inner in sheet.lists.values().flatten().chain(named) {
+        warn_of_idle(inner, findings);
     }
 }

@@ -1,16 +1,16 @@
-//! Providers, connections, combos and client keys, as they are meant.
+//! Providers, connections and client keys, as they are meant.
 //!
 //! References between them have been checked: a connection's provider exists, a
 //! target's provider exists, a pinned connection belongs to its target's provider.
 
 use std::sync::Arc;
 
+use policy::catalogue::Abilities;
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
 use policy::keys::{Limits, Reach, Standing};
 use policy::preflight::AccountCutoff;
 use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
-use policy::validation::Validation;
 
 use super::flow::RateLimitOverrides;
 use super::stored_key::KeyHash;
@@ -34,6 +34,8 @@ pub struct Provider {
     pub passthrough_models: bool,
     /// The models it offers; `None`: any.
     pub models: Option<Vec<Model>>,
+    /// Most of its connections that may rest at once, percent (decision 33).
+    pub max_benched_percent: u32,
     /// Extra request headers, in file order.
     pub headers: Vec<(String, String)>,
     /// How the credential is sent; `None`: as its format does.
@@ -78,6 +80,10 @@ pub struct Model {
     pub input_price: Option<f64>,
     /// US dollars per million output tokens.
     pub output_price: Option<f64>,
+    /// The most it says, tokens.
+    pub max_output: Option<u64>,
+    /// What it can do; `None`: unknown.
+    pub abilities: Option<Abilities>,
     /// How long its answers may take; instead of the provider's.
     pub timeouts: Timeouts,
     /// Whether and when its streams are too slow; instead of the provider's.
@@ -206,53 +212,6 @@ pub struct OauthTokens {
     pub refresh: Option<Secret>,
     /// When the access token ends; `None`: unknown.
     pub expires_at: Option<Millis>,
-}
-
-/// `[[combos]]`: a named list of targets with a strategy.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Combo {
-    /// What clients ask for.
-    pub name: String,
-    /// One of the accepted names, in lower case.
-    pub strategy: String,
-    /// At least one.
-    pub targets: Vec<ComboTarget>,
-    /// How its attempts run.
-    pub config: ComboConfig,
-    /// Who made it.
-    pub source: Source,
-}
-
-/// One entry of a combo.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComboTarget {
-    /// `provider/model`.
-    pub model: String,
-    /// Share of the draw, 0 to 100.
-    pub weight: f64,
-    /// The one connection it is pinned to.
-    pub connection: Option<ConnectionId>,
-}
-
-/// How the attempts of a combo run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComboConfig {
-    /// Retries of the same target.
-    pub max_retries: u32,
-    /// Pause before such a retry.
-    pub retry_delay_ms: u64,
-    /// Pause before the next target.
-    pub fallback_delay_ms: u64,
-    /// Limit of one target; 0 = unset.
-    pub target_timeout_ms: u64,
-    /// Whether other targets come before a retry.
-    pub failover_before_retry: bool,
-    /// How long a recovered connection is spared; 0 = off.
-    pub slow_start_ms: u64,
-    /// Whether it waits for a target that rests, if combos do at all.
-    pub combo_cooldown_wait_enabled: bool,
-    /// What its answers must be like besides not being empty.
-    pub response_validation: Validation,
 }
 
 /// `[[keys]]`: what a client shows.

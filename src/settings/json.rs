@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::data;
 use super::finding::Problem;
 use super::kind::{Items, Kind, Shape};
 use super::secret::{Reference, Secret};
@@ -41,6 +42,10 @@ pub(super) fn read(kind: &Kind, json: &Json) -> Result<Value, Problem> {
         (Kind::List(Items::Of(_)), Json::String(text)) => from_text(kind, text),
         (Kind::List(items), Json::Array(entries)) => list(kind, *items, entries),
         (Kind::Counts(low, high), Json::Object(entries)) => counts(kind, *low, *high, entries),
+        (Kind::Data(data), _) => data::check(*data, json).map(Value::Data).map_err(|faults| {
+            let first = faults.into_iter().next().expect("a refusal names a fault");
+            first.problem(data::Spelling::Json)
+        }),
         _ => Err(wrong_type(kind, json)),
     }
 }

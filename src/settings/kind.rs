@@ -49,10 +49,15 @@ pub enum Data {
     Windows,
     /// A text, a number or a flag.
     Scalar,
+    /// Names of models by other names.
+    Aliases,
 }
 
 /// Texts that an answer may be searched for (routing 1.3).
 pub(super) const MOST_SUBSTRINGS: usize = 50;
+
+/// Tags of a combo's target (routing 1.2).
+pub(super) const MOST_TAGS: usize = 20;
 
 /// The shape of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +66,12 @@ pub enum Shape {
     Plain,
     /// 1 to 200 characters without control characters.
     Name,
+    /// 1 to 2000 characters, possibly on several lines.
+    Note,
+    /// 1 to 20000 characters, possibly on several lines.
+    Prompt,
+    /// A model as clients and combos name it: 1 to 300 characters without control characters.
+    Model,
     /// 1 to 64 of `A-Z a-z 0-9 . _ -`.
     Id,
     /// The name of a combo: 1 to 100 of `A-Z a-z 0-9 _ / . - [ ]` and blank.
@@ -100,6 +111,8 @@ pub enum Items {
     Globs,
     /// Each one of these, possibly none.
     Among(&'static [&'static str]),
+    /// Up to 20 names, possibly none.
+    Tags,
 }
 
 impl Kind {
@@ -130,6 +143,7 @@ impl Kind {
             }
             Self::Data(Data::Defaults) => "{ cooldown_ms, scope, reason } by provider".to_owned(),
             Self::Data(Data::Windows) => "percentages by provider and window".to_owned(),
+            Self::Data(Data::Aliases) => "a table of names and the models they stand for".to_owned(),
             Self::Data(Data::Scalar) => "a text, a number, true or false".to_owned(),
         }
     }
@@ -141,6 +155,9 @@ impl Shape {
         match self {
             Self::Plain => "a text without control characters",
             Self::Name => "1 to 200 characters without control characters",
+            Self::Note => "1 to 2000 characters",
+            Self::Prompt => "1 to 20000 characters",
+            Self::Model => "1 to 300 characters without control characters",
             Self::Id => "1 to 64 characters of A-Z a-z 0-9 . _ -",
             Self::ComboName => "1 to 100 characters of A-Z a-z 0-9 _ / . - [ ] and blank",
             Self::Url => "an http:// or https:// address without credentials, query or fragment",
@@ -158,6 +175,9 @@ impl Shape {
         match self {
             Self::Plain => !text.trim().is_empty() && !text.contains(char::is_control),
             Self::Name => Self::Plain.fits(text) && text.chars().count() <= 200,
+            Self::Note => is_prose(text, 2_000),
+            Self::Prompt => is_prose(text, 20_000),
+            Self::Model => Self::Plain.fits(text) && text.chars().count() <= 300,
             Self::Id => is_name(text, 64, b"._-"),
             Self::ComboName => is_name(text, 100, b"_/.-[] ") && !text.trim().is_empty(),
             Self::Url => is_base_url(text),
@@ -185,6 +205,7 @@ impl Items {
             Self::Substrings => {
                 format!("a list of at most {MOST_SUBSTRINGS} texts of 1 to 1000 characters")
             }
+            Self::Tags => format!("a list of at most {MOST_TAGS} texts of 1 to 200 characters"),
         }
     }
 }
@@ -209,9 +230,20 @@ pub fn is_id(text: &str) -> bool {
     Shape::Id.fits(text)
 }
 
+/// Whether a combo may have this name (routing 1.1).
+pub fn fits_combo_name(text: &str) -> bool {
+    Shape::ComboName.fits(text)
+}
+
 fn is_name(text: &str, most: usize, others: &[u8]) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || others.contains(&byte);
     (1..=most).contains(&text.len()) && text.bytes().all(fits)
+}
+
+/// Lines of people; blank ones say nothing.
+fn is_prose(text: &str, most: usize) -> bool {
+    let plain = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\r' | '\t');
+    !text.trim().is_empty() && text.chars().count() <= most && text.chars().all(plain)
 }
 
 fn is_base_url(text: &str) -> bool {

@@ -13,6 +13,7 @@ use super::overlay::BEATS_STORED;
 use super::pool::QuotaPools;
 use super::sheet::{Cell, Sheet};
 use super::stored_connection::StoredConnections;
+use super::stored_entities::StoredEntities;
 use super::stored_key::StoredKeys;
 use super::stored_provider::StoredProviders;
 use super::table::{self, Row};
@@ -30,6 +31,12 @@ pub struct Stored {
     pub providers: StoredProviders,
     /// Client keys by name.
     pub keys: StoredKeys,
+    /// Combos by name.
+    pub combos: StoredEntities,
+    /// Patterns of models that are a combo's, by id.
+    pub mappings: StoredEntities,
+    /// What other names of models stand for.
+    pub aliases: BTreeMap<String, String>,
     /// Pools of accounts by id.
     pub pools: QuotaPools,
     /// Connections whose `rateLimitProtection` is set, whoever made them (flow 5.5).

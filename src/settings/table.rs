@@ -6,6 +6,7 @@
 //! One file for each part of it; where they are put together is here.
 
 mod behaviour;
+mod combos;
 mod entities;
 mod flow;
 mod later;
@@ -120,7 +121,8 @@ pub fn table() -> &'static [Row] {
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let process = [process::ROWS, stream::ROWS];
     let resilience = [resilience::ROWS, flow::ROWS, stream::RECOVERY, later::ROWS];
-    let parts = [process.concat(), resilience.concat(), behaviour::ROWS.to_vec(), entities::ROWS.to_vec()];
+    let entities = [entities::ROWS, combos::ROWS, entities::KEYS];
+    let parts = [process.concat(), resilience.concat(), behaviour::ROWS.to_vec(), entities.concat()];
     parts.concat()
 });
 

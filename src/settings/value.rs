@@ -13,7 +13,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::data;
 use super::finding::Problem;
 use super::headers;
-use super::kind::{Items, Kind, MOST_SUBSTRINGS, SIZE_UNITS, Shape, show_size};
+use super::kind::{Items, Kind, MOST_SUBSTRINGS, MOST_TAGS, SIZE_UNITS, Shape, show_size};
 use super::secret::{Missing, Reference, fits_header};
 
 /// A value that fits its kind; it is shown in canonical units, without secrets.
@@ -119,17 +119,7 @@ fn single(kind: &Kind, value: &DeValue<'_>) -> Result<Value, Problem> {
         (Kind::Number(..), DeValue::Integer(number)) => number_of(kind, number.as_str()),
         (Kind::Number(..), DeValue::Float(number)) => number_of(kind, number.as_str()),
         (Kind::Flag | Kind::Whole(..) | Kind::Number(..) | Kind::Codes, _) => Err(wrong_type()),
-        (
-            Kind::List(
-                Items::Patterns
-                | Items::Ids
-                | Items::Scopes
-                | Items::Signals
-                | Items::Globs
-                | Items::Among(_),
-            ),
-            _,
-        ) => Err(wrong_type()),
+        (Kind::List(items), _) if !matches!(items, Items::Of(_) | Items::Substrings) => Err(wrong_type()),
         (Kind::Headers | Kind::Counts(..) | Kind::Data(_), _) => Err(wrong_type()),
         (kind, DeValue::String(text)) => from_text(kind, text),
         (Kind::Text(Shape::Instant), DeValue::Datetime(at)) => from_text(kind, &at.to_string()),
@@ -279,13 +269,19 @@ pub(super) fn item_problem(items: Items, text: &str) -> Option<Problem> {
         Items::Signals => {
             (1..=200).contains(&text.trim().chars().count()) && !text.contains(char::is_control)
         }
+        Items::Tags => Shape::Name.fits(text),
         Items::Substrings => (1..=1_000).contains(&text.chars().count()),
     };
     (!fits).then(|| Problem::new("holds a text that is not accepted", items.accepted()))
 }
 
 pub(super) fn whole_list(items: Items, texts: Vec<String>) -> Result<Value, Problem> {
-    if items == Items::Substrings && texts.len() > MOST_SUBSTRINGS {
+    let most = match items {
+        Items::Substrings => MOST_SUBSTRINGS,
+        Items::Tags => MOST_TAGS,
+        _ => usize::MAX,
+    };
+    if texts.len() > most {
         return Err(Problem::new(format!("holds {} texts", texts.len()), items.accepted()));
     }
     if texts.is_empty() && matches!(items, Items::Of(_) | Items::Patterns) {

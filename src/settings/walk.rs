@@ -14,6 +14,9 @@ use super::value::{from_toml, type_name};
 /// Tables whose keys may also be written as the guide does, in camel case.
 const CAMEL_CASE: &str = "connections[].provider_specific";
 
+/// Other names of lists.
+const ALSO: [(&str, &str); 1] = [("combos[].models", "combos[].targets")];
+
 /// Reads the text of a config file.
 pub(super) fn walk(text: &str, findings: &mut Findings) -> Sheet {
     let (document, errors) = DeTable::parse_recoverable(text);
@@ -97,6 +100,12 @@ impl Walker<'_> {
                 return;
             }
         };
+        if sheet.lists.contains_key(path) {
+            let (place, key) = (self.place(at), path.trim_end_matches("[]"));
+            let problem = Problem::new("is given twice, in two spellings", "one of them");
+            self.findings.refuse(&place, key, problem);
+            return;
+        }
         let sheets = entries.iter().filter_map(|entry| self.entry(path, entry)).collect();
         sheet.lists.insert(path.to_owned(), sheets);
     }
@@ -182,7 +191,8 @@ fn join(prefix: &str, name: &str) -> String {
     if name.contains(['.', '[', '*']) {
         return format!("{prefix}.{name:?}");
     }
-    if prefix.is_empty() { name } else { format!("{prefix}.{name}") }
+    let path = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+    ALSO.iter().find(|(also, _)| *also == path).map_or(path, |(_, own)| (*own).to_owned())
 }
 
 /// The path of an unknown key as it was written, on one line and short: what stands

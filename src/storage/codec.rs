@@ -122,6 +122,9 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
         | Tree::ProviderConnections
         | Tree::Providers
         | Tree::Keys
+        | Tree::Combos
+        | Tree::Mappings
+        | Tree::Aliases
         | Tree::Pools
         | Tree::History
         | Tree::Tokens

@@ -11,7 +11,7 @@ use policy::ids::ConnectionId;
 
 use super::codec::{self, Record, Unreadable};
 use super::tokens::{self, SaveTokens, StoredTokens};
-use super::{kept, kept_connections, kept_keys, kept_pools, kept_providers};
+use super::{kept, kept_connections, kept_entities, kept_keys, kept_pools, kept_providers};
 use crate::settings::Stored;
 
 /// Above this size, and `WASTE` times its live data, the store is rewritten at start.
@@ -37,6 +37,12 @@ pub enum Tree {
     Providers,
     /// Client keys that the management API made or changed.
     Keys,
+    /// Combos that the management API made or changed.
+    Combos,
+    /// Patterns of models that are a combo's, likewise.
+    Mappings,
+    /// Other names of models, likewise.
+    Aliases,
     /// Pools that the management API made.
     Pools,
     /// What keys have used of pools, by pool, time and key.
@@ -57,7 +63,7 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
@@ -65,6 +71,9 @@ impl Tree {
         Self::ProviderConnections,
         Self::Providers,
         Self::Keys,
+        Self::Combos,
+        Self::Mappings,
+        Self::Aliases,
         Self::Pools,
         Self::Usage,
         Self::Leases,
@@ -85,6 +94,9 @@ impl Tree {
             Self::ProviderConnections => "provider_connections",
             Self::Providers => "provider_nodes",
             Self::Keys => "api_keys",
+            Self::Combos => "combos",
+            Self::Mappings => "model_combo_mappings",
+            Self::Aliases => "model_aliases",
             Self::Pools => "quota_pools",
             Self::Usage => "quota_consumption",
             Self::Leases => "session_leases",
@@ -244,6 +256,9 @@ impl Database {
             stored.connections = kept_connections::load(db)?;
             stored.providers = kept_providers::load(db)?;
             stored.keys = kept_keys::load(db)?;
+            stored.combos = kept_entities::load(db, Tree::Combos)?;
+            stored.mappings = kept_entities::load(db, Tree::Mappings)?;
+            stored.aliases = kept_entities::load(db, Tree::Aliases)?;
             stored.pools = kept_pools::load(db)?;
             Ok(stored)
         })
@@ -256,6 +271,9 @@ impl Database {
             kept_connections::replace(db, &stored.connections)?;
             kept_providers::replace(db, &stored.providers)?;
             kept_keys::replace(db, &stored.keys)?;
+            kept_entities::replace(db, Tree::Combos, &stored.combos)?;
+            kept_entities::replace(db, Tree::Mappings, &stored.mappings)?;
+            kept_entities::replace(db, Tree::Aliases, &stored.aliases)?;
             kept_pools::replace(db, &stored.pools)
         })?;
         self.flush()

@@ -241,9 +241,9 @@ fn each_mistake_of_a_combo_is_found_at_its_line() {
             "from 0 to 10",
         ),
         (
-            &combo("[\"p/a\"]\nconfig = { last_resort = true }"),
+            &combo("[\"p/a\"]\nconfig = { manifest_routing = true }"),
             14,
-            "combos[].config.last_resort",
+            "combos[].config.manifest_routing",
             "unknown key",
         ),
         (

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use policy::combo::TargetSpec;
 use policy::ids::Class;
 use switchtower::settings::{AuthHeader, Format, Kind, Origin, Scope, Source, table};
 
@@ -68,7 +69,8 @@ fn entities_mean_what_they_say() {
     assert_eq!(three.credential.as_ref().unwrap().expose(), "");
     let combo = &settings.combos[0];
     assert_eq!((combo.strategy.as_str(), combo.targets[1].weight), ("p2c", 2.5));
-    assert_eq!(combo.targets[1].connection.as_ref().unwrap().as_str(), "three");
+    let TargetSpec::Model(second) = &combo.targets[1].target else { panic!("it is a model") };
+    assert_eq!(second.connection.as_ref().unwrap().as_str(), "three");
     assert_eq!((combo.config.retry_delay_ms, combo.config.slow_start_ms), (3_000, 5));
     assert!(!combo.config.combo_cooldown_wait_enabled);
     assert!(combo.config.failover_before_retry);

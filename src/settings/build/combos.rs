@@ -1,35 +1,76 @@
-//! `[[combos]]`: names are unique, strategies are known, targets lead somewhere.
+//! `[[combos]]`: names are unique, strategies are known; `targets.rs` reads where they lead.
 
-use policy::ids::ConnectionId;
+use policy::combo::TargetSpec;
+use serde_json::Value as Json;
 
-use super::{Context, validation};
-use crate::settings::entities::{Combo, ComboConfig, ComboTarget, Source};
-use crate::settings::finding::quoted;
+use super::{Context, combo_config, combo_graph, targets};
+use crate::settings::combos::Combo;
+use crate::settings::entities::Source;
+use crate::settings::finding::Place;
+use crate::settings::json_sheet;
 use crate::settings::sheet::Sheet;
 
-const NAME: &str = "combos[].name";
-const STRATEGY: &str = "combos[].strategy";
-const TARGETS: &str = "combos[].targets[]";
-const MODEL: &str = "combos[].targets[].model";
-const CONNECTION: &str = "combos[].targets[].connection";
+pub(in crate::settings) const LISTED: &str = "combos[]";
+/// Those that only the store has: nothing in the file may refer to them.
+pub(in crate::settings) const ONLY_STORED: &str = "combos[] of the store";
+pub(super) const NAME: &str = "combos[].name";
+pub(super) const STRATEGY: &str = "combos[].strategy";
+const ALLOWED: &str = "combos[].allowed_providers";
 
-/// Reads every combo.
+/// Reads every combo; their names are known before any of them is read.
 pub(super) fn read(context: &mut Context<'_>) -> Vec<Combo> {
-    let mut combos: Vec<Combo> = Vec::new();
-    for sheet in context.root.list("combos[]") {
-        let (strategy, targets) = (strategy(context, sheet), targets(context, sheet));
-        let Some(name) = sheet.text(NAME) else {
-            continue;
-        };
-        check_name(context, sheet, &name, &combos);
-        let config = config(context, sheet);
-        combos.push(Combo { name, strategy, targets, config, source: Source::File });
+    let root = context.root;
+    let names = |list: &str| root.list(list).iter().filter_map(|sheet| sheet.text(NAME)).collect::<Vec<_>>();
+    context.known.combos.extend(names(LISTED));
+    context.known.stored_combos.extend(names(ONLY_STORED));
+    let (mut combos, mut sheets): (Vec<Combo>, Vec<&Sheet>) = (Vec::new(), Vec::new());
+    for (list, sheet) in
+        [LISTED, ONLY_STORED].iter().flat_map(|list| root.list(list).iter().map(move |it| (*list, it)))
+    {
+        let Some(mut combo) = one(context, sheet) else { continue };
+        check_name(context, sheet, &combo.name, &combos);
+        if sheet.place == Place::Stored {
+            combo.source = Source::Stored;
+            combo.replaces = match list {
+                LISTED => Some(Source::File),
+                _ => context.builtin.combos.contains(&combo.name).then_some(Source::Demo),
+            };
+        }
+        combos.push(combo);
+        sheets.push(sheet);
     }
+    combo_graph::check(context, &combos, &sheets);
     combos
 }
 
+/// Reads one; whether its name is its own is for who has the others.
+pub(in crate::settings) fn one(context: &mut Context<'_>, sheet: &Sheet) -> Option<Combo> {
+    let strategy = strategy(context, sheet);
+    let name = sheet.text(NAME);
+    let called = name.clone().unwrap_or_default();
+    let targets = targets::read(context, sheet, &called);
+    let config = combo_config::read(context, sheet);
+    let allowed_providers = targets::providers(context, sheet, ALLOWED);
+    let mut given = json_sheet::write(sheet, LISTED);
+    given.remove("name");
+    let shown = given.get_mut("targets").and_then(Json::as_array_mut);
+    for (shown, step) in shown.into_iter().flatten().zip(&targets) {
+        if let Some(step) = step {
+            shown["id"] = (*step.id).into();
+            // It stays one when that combo is gone.
+            if matches!(step.target, TargetSpec::Combo(_)) {
+                shown["kind"] = "combo-ref".into();
+            }
+        }
+    }
+    let targets = targets.into_iter().flatten().collect();
+    let (source, replaces) = (Source::File, None);
+    Some(Combo { name: name?, strategy, targets, allowed_providers, config, given, source, replaces })
+}
+
+/// One that the store has may stand in the place of the demo's.
 fn check_name(context: &mut Context<'_>, sheet: &Sheet, name: &str, combos: &[Combo]) {
-    if context.builtin.combos.iter().any(|other| other == name) {
+    if sheet.place != Place::Stored && context.builtin.combos.iter().any(|other| other == name) {
         let problem = format!("`{name}` is a combo of [demo]");
         context.refuse(sheet, NAME, &problem, "another name, or demo.enabled = false");
     } else if combos.iter().any(|other| other.name == name) {
@@ -45,76 +86,4 @@ fn strategy(context: &mut Context<'_>, sheet: &Sheet) -> String {
         context.refuse(sheet, STRATEGY, "is no strategy that is built", &accepted);
     }
     strategy
-}
-
-fn targets(context: &mut Context<'_>, sheet: &Sheet) -> Vec<ComboTarget> {
-    let sheets = sheet.list(TARGETS);
-    let nothing_else_wrong = context.checks_references();
-    if sheets.is_empty() && nothing_else_wrong {
-        let accepted = "at least one { model = \"provider/model\" }";
-        context.refuse(sheet, "combos[].targets", "has no target", accepted);
-    }
-    sheets.iter().filter_map(|sheet| target(context, sheet)).collect()
-}
-
-fn target(context: &mut Context<'_>, sheet: &Sheet) -> Option<ComboTarget> {
-    let text = sheet.text(MODEL)?;
-    let halves = text.split_once('/').map(|(provider, model)| (provider.trim(), model.trim()));
-    let Some((provider, model)) =
-        halves.filter(|(provider, model)| !provider.is_empty() && !model.is_empty())
-    else {
-        context.refuse(sheet, MODEL, "is not provider/model", "for example \"openai/gpt-5\"");
-        return None;
-    };
-    let connection = sheet.text(CONNECTION);
-    if context.checks_references() {
-        check_model(context, sheet, provider, model);
-        if let Some(connection) = &connection {
-            check_connection(context, sheet, provider, connection);
-        }
-    }
-    Some(ComboTarget {
-        model: format!("{provider}/{model}"),
-        weight: sheet.number("combos[].targets[].weight").unwrap_or_default(),
-        connection: connection.map(ConnectionId::from),
-    })
-}
-
-fn check_model(context: &mut Context<'_>, sheet: &Sheet, provider: &str, model: &str) {
-    let Some(known) = context.known.provider(provider, &sheet.place) else {
-        let accepted = context.known.provider_list();
-        let problem = format!("names the provider {}, which does not exist", quoted(provider));
-        context.refuse(sheet, MODEL, &problem, &accepted);
-        return;
-    };
-    // routing 12.2: the suffix asks for a longer context of the same model
-    let model = model.strip_suffix("[1m]").unwrap_or(model);
-    if let Some(models) = known.models.as_ref().filter(|models| !models.iter().any(|other| other == model)) {
-        let accepted = models.join(", ");
-        let problem = format!("names a model that `{provider}` does not list");
-        context.refuse(sheet, MODEL, &problem, &accepted);
-    }
-}
-
-fn check_connection(context: &mut Context<'_>, sheet: &Sheet, provider: &str, id: &str) {
-    let problem = match context.known.connections.get(id) {
-        Some(other) if other == provider => return,
-        Some(other) => format!("pins the connection `{id}`, which belongs to `{other}`"),
-        None => format!("pins the connection {}, which does not exist", quoted(id)),
-    };
-    let accepted = context.known.connection_list(Some(provider));
-    context.refuse(sheet, CONNECTION, &problem, &accepted);
-}
-
-fn config(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
-    ComboConfig {
-        max_retries: sheet.count("combos[].config.max_retries"),
-        retry_delay_ms: sheet.millis("combos[].config.retry_delay_ms"),
-        fallback_delay_ms: sheet.millis("combos[].config.fallback_delay_ms"),
-        target_timeout_ms: sheet.millis("combos[].config.target_timeout_ms"),
-        failover_before_retry: sheet.flag("combos[].config.failover_before_retry"),
-        slow_start_ms: sheet.millis("combos[].config.slow_start_ms"),
-        combo_cooldown_wait_enabled: sheet.flag("combos[].config.combo_cooldown_wait_enabled"),
-        response_validation: validation::read(context, sheet),
-    }
 }

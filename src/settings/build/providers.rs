@@ -5,6 +5,7 @@ use policy::ids::{Class, ModelId, ProviderId};
 use super::{Context, KnownProvider, streams};
 use crate::settings::Secret;
 use crate::settings::bodies::given;
+use crate::settings::combos::abilities;
 use crate::settings::entities::{AuthHeader, Format, Model, OauthClient, Provider, Source};
 use crate::settings::finding::Place;
 use crate::settings::sheet::Sheet;
@@ -14,6 +15,7 @@ use crate::settings::value::Value;
 /// Names that begin with these are no provider's: combos, `auto`, shared models (routing 10.2, 12).
 const RESERVED: [&str; 3] = ["auto", "combo", "qtSd"];
 const MODELS: &str = "providers[].models[]";
+const CAPABILITIES: &str = "providers[].models[].capabilities";
 const TOKEN_URL: &str = "providers[].oauth.token_url";
 const CLIENT_ID: &str = "providers[].oauth.client_id";
 const CLIENT_SECRET: &str = "providers[].oauth.client_secret";
@@ -44,13 +46,13 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet, only_stored: bool) -> Opti
     let class = class(sheet);
     let passthrough_models = sheet.flag("providers[].passthrough_models");
     check_id(context, sheet, &id);
-    let closed = models.as_ref().filter(|_| !passthrough_models);
-    let names = |models: &Vec<Model>| models.iter().map(|model| model.id.to_string()).collect();
+    let listed = models.iter().flatten().map(|model| model.id.to_string()).collect();
+    let passes = models.is_none() || passthrough_models;
     let oauth = oauth(context, sheet, class);
     let stored = sheet.place == Place::Stored;
     // What the file's combos may ask of it was right with the file's own list.
-    let names = closed.filter(|_| !stored).map(names);
-    let known = KnownProvider { class, models: names, renews: oauth.is_some(), stored: only_stored };
+    let passes = stored || passes;
+    let known = KnownProvider { class, listed, passes, renews: oauth.is_some(), stored: only_stored };
     context.known.providers.entry(id.clone()).or_insert(known);
     Some(Provider {
         id: ProviderId::from(id),
@@ -60,6 +62,7 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet, only_stored: bool) -> Opti
         per_model_quota: sheet.flag("providers[].per_model_quota"),
         passthrough_models,
         models,
+        max_benched_percent: sheet.count("providers[].max_benched_percent"),
         headers: sheet.headers("providers[].headers"),
         auth_header: auth_header(sheet),
         oauth,
@@ -161,6 +164,8 @@ fn models(context: &mut Context<'_>, sheet: &Sheet) -> Option<Vec<Model>> {
             context_window: entry.whole("providers[].models[].context_window"),
             input_price: entry.number("providers[].models[].input_price"),
             output_price: entry.number("providers[].models[].output_price"),
+            max_output: entry.whole("providers[].models[].max_output"),
+            abilities: entry.is_given(CAPABILITIES).then(|| abilities(&entry.texts(CAPABILITIES))),
             timeouts: streams::timeouts(entry, MODELS),
             watchdog: streams::watchdog(entry, MODELS),
         });

@@ -40,6 +40,8 @@ impl Sections {
             providers: Vec::new(),
             connections: Vec::new(),
             combos: Vec::new(),
+            mappings: Vec::new(),
+            aliases: Default::default(),
             keys: Vec::new(),
             pools: QuotaPools::new(),
             protected: BTreeSet::new(),

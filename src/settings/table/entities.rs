@@ -1,12 +1,13 @@
-//! Rows of the lists: providers, connections, combos, keys.
+//! Rows of the lists: providers, connections, keys.
 
-use policy::time::{DAY, HOUR, MINUTE, SECOND};
+use policy::time::{DAY, MINUTE, SECOND};
 
 use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, REQUIRED, Row, STREAM_LIMIT, row};
-use crate::settings::kind::{Data, Items, Kind, Shape};
+use crate::settings::kind::{Items, Kind, Shape};
 
 const CLASSES: &[&str] = &["oauth", "apikey", "local"];
 const FORMATS: &[&str] = &["openai", "anthropic", "responses", "gemini"];
+const CAPABILITIES: &[&str] = &["tools", "vision", "structured"];
 const AUTH_HEADERS: &[&str] = &["authorization: Bearer", "x-api-key", "x-goog-api-key", "api-key"];
 const SCOPES: &[&str] = &["inference", "manage", "lease:exclusive"];
 /// Routes of clients, as a key may be kept to them.
@@ -37,6 +38,7 @@ pub(super) const ROWS: &[Row] = &[
     row("providers[].base_url", Kind::Text(Shape::Url), REQUIRED, "", "http or https, with or without the version"),
     row("providers[].per_model_quota", FLAG, "false", "", "a quota belongs to one model, not to the whole account"),
     row("providers[].passthrough_models", FLAG, "false", "", "models that are not listed pass as well"),
+    row("providers[].max_benched_percent", Kind::Whole(0, 100), "100", "%", "most of its connections that may rest at once; rests beyond that are written down and not acted on").idle(),
     row("providers[].headers", Kind::Headers, "", "", "extra request headers"),
     row("providers[].auth_header", Kind::Choice(AUTH_HEADERS), "", "", "how the credential is sent; absent: as the format does"),
     row("providers[].oauth.token_url", Kind::Text(Shape::Url), "", "", "where access tokens are renewed; without it they are used until they expire"),
@@ -59,6 +61,8 @@ pub(super) const ROWS: &[Row] = &[
     row("providers[].models[].context_window", Kind::Whole(1, 1_000_000_000), "", "tokens", "its context"),
     row("providers[].models[].input_price", PRICE, "", "USD per million tokens", "price of input"),
     row("providers[].models[].output_price", PRICE, "", "USD per million tokens", "price of output"),
+    row("providers[].models[].max_output", Kind::Whole(1, 1_000_000_000), "", "tokens", "the most it says"),
+    row("providers[].models[].capabilities", Kind::List(Items::Among(CAPABILITIES)), "", "", "tools | vision | structured: all that it can do; absent: unknown, and then nothing is held against it"),
     row("providers[].models[].timeouts.first_byte", ANSWER_LIMIT, "", "", "instead of the provider's, for this model"),
     row("providers[].models[].timeouts.first_content", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
     row("providers[].models[].timeouts.content_stall", STREAM_LIMIT, "", "", "instead of the provider's, for this model"),
@@ -125,25 +129,10 @@ pub(super) const ROWS: &[Row] = &[
     row("connections[].provider_specific.rotation_overrides.error_500_window_seconds", WINDOW_SECONDS, "", "s", "within how long"),
     row("connections[].provider_specific.rotation_overrides.error_502_threshold", THRESHOLD, "", "failures", "how many of them it takes"),
     row("connections[].provider_specific.rotation_overrides.error_502_window_seconds", WINDOW_SECONDS, "", "s", "within how long"),
-    // [[combos]]
-    row("combos[].name", Kind::Text(Shape::ComboName), REQUIRED, "", "what clients ask for"),
-    row("combos[].strategy", Kind::Text(Shape::Plain), "priority", "", "how targets are ordered"),
-    row("combos[].targets[].model", Kind::Text(Shape::Plain), REQUIRED, "", "provider/model"),
-    row("combos[].targets[].weight", Kind::Number(0.0, 100.0), "0", "", "share of the draw"),
-    row("combos[].targets[].connection", ID, "", "", "the one connection it is pinned to"),
-    row("combos[].config.max_retries", Kind::Whole(0, 10), "1", "retries", "retries of the same target"),
-    row("combos[].config.retry_delay_ms", Kind::Millis(0, MINUTE), "2000", "ms", "pause before such a retry"),
-    row("combos[].config.fallback_delay_ms", Kind::Millis(0, MINUTE), "0", "ms", "pause before the next target"),
-    row("combos[].config.target_timeout_ms", Kind::Millis(0, 2_147_483_647), "0", "ms", "limit of one target; 0 = unset"),
-    row("combos[].config.failover_before_retry", FLAG, "true", "", "other targets come before a retry"),
-    row("combos[].config.slow_start_ms", Kind::Millis(0, HOUR), "0", "ms", "how long a recovered connection is spared; 0 = off"),
-    row("combos[].config.combo_cooldown_wait_enabled", FLAG, "true", "", "false: never waits for a target that rests; true cannot turn on what resilience.combo_cooldown_wait forbids"),
-    row("combos[].config.response_validation.forbidden_substrings", Kind::List(Items::Substrings), "", "", "an answer with one of these texts in it counts as failed"),
-    row("combos[].config.response_validation.required_substrings", Kind::List(Items::Substrings), "", "", "so does one without each of these"),
-    row("combos[].config.response_validation.min_content_length", Kind::Whole(0, 1_000_000), "0", "characters", "so does one whose text is shorter"),
-    row("combos[].config.response_validation.json_path_predicates[].path", Kind::Text(Shape::Plain), REQUIRED, "", "a place in the answer's JSON, such as $.choices[0].message.content; so does one where the predicate does not hold; at most 20, streams are not looked at"),
-    row("combos[].config.response_validation.json_path_predicates[].op", Kind::Choice(&["exists", "nonEmpty", "equals", "notEquals"]), REQUIRED, "", "exists | nonEmpty | equals | notEquals: what must be there"),
-    row("combos[].config.response_validation.json_path_predicates[].value", Kind::Data(Data::Scalar), "", "", "the value of equals and notEquals"),
+];
+
+#[rustfmt::skip] // one row, one line
+pub(super) const KEYS: &[Row] = &[
     // [[keys]]
     row("keys[].name", Kind::Text(Shape::Plain), REQUIRED, "", "its name in logs and lists"),
     row("keys[].key", Kind::Secret, REQUIRED, "", "env:NAME, file:PATH or the key"),

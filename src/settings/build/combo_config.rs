@@ -1,0 +1,187 @@
+//! `[combos.config]`: the numbers of a combo (routing 1.3).
+
+use policy::combo::{Nesting, Tier, Tiers};
+use policy::strategy::{
+    AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
+};
+
+use super::{Context, Known, targets, validation};
+use crate::settings::combos::{
+    AutoNumbers, ComboConfig, ContextNumbers, FusionNumbers, HandoffNumbers, HedgingNumbers, QueueNumbers,
+};
+use crate::settings::finding::Place;
+use crate::settings::sheet::Sheet;
+
+pub(super) const NESTING: &str = "combos[].config.nested_combo_mode";
+pub(super) const TIERS: &str = "combos[].config.composite_tiers.tiers.*";
+pub(super) const FIRST: &str = "combos[].config.composite_tiers.default_tier";
+pub(super) const STEP: &str = "combos[].config.composite_tiers.tiers.*.step_id";
+pub(super) const FALLBACK: &str = "combos[].config.composite_tiers.tiers.*.fallback_tier";
+const WEIGHTS: &str = "combos[].config.weights.";
+const OF_ALL: &str = "settings.sticky_round_robin_limit";
+
+/// A key of `[combos.config]`.
+macro_rules! key {
+    ($name:literal) => {
+        concat!("combos[].config.", $name)
+    };
+}
+
+/// Reads the config of a combo.
+pub(super) fn read(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
+    ComboConfig {
+        max_retries: sheet.count(key!("max_retries")),
+        retry_delay_ms: sheet.millis(key!("retry_delay_ms")),
+        fallback_delay_ms: sheet.millis(key!("fallback_delay_ms")),
+        max_set_retries: sheet.count(key!("max_set_retries")),
+        set_retry_delay_ms: sheet.millis(key!("set_retry_delay_ms")),
+        target_timeout_ms: sheet.millis(key!("target_timeout_ms")),
+        combo_timeout_ms: sheet.millis(key!("combo_timeout_ms")),
+        failover_before_retry: sheet.flag(key!("failover_before_retry")),
+        slow_start_ms: sheet.millis(key!("slow_start_ms")),
+        combo_cooldown_wait_enabled: sheet.flag(key!("combo_cooldown_wait_enabled")),
+        last_resort: sheet.flag(key!("last_resort")),
+        max_depth: sheet.count(key!("max_combo_depth")),
+        nesting: nesting(sheet),
+        tiers: tiers(context, sheet),
+        strategy: strategy_settings(context, sheet),
+        disable_session_stickiness: sheet.choice(key!("disable_session_stickiness")),
+        queue: QueueNumbers {
+            concurrency_per_model: sheet.count(key!("concurrency_per_model")),
+            timeout_ms: sheet.millis(key!("queue_timeout_ms")),
+            depth: sheet.count(key!("queue_depth")),
+        },
+        auto: auto(context, sheet),
+        fusion: fusion(sheet),
+        handoff: HandoffNumbers {
+            threshold: sheet.number(key!("handoff_threshold")).unwrap_or_default(),
+            model: sheet.text(key!("handoff_model")),
+            providers: targets::providers(context, sheet, key!("handoff_providers")),
+            max_messages: sheet.count(key!("max_messages_for_summary")),
+        },
+        context: ContextNumbers {
+            min_window: sheet.whole(key!("context_requirements.min_context_window")),
+            prefer_large: sheet.flag(key!("context_requirements.prefer_large_context")),
+            strict: sheet.text(key!("context_requirements.context_filter_mode")).as_deref() == Some("strict"),
+        },
+        compat_filter_fail_open: sheet.flag(key!("compat_filter_fail_open")),
+        hedging: hedging(sheet),
+        response_validation: validation::read(context, sheet),
+    }
+}
+
+fn nesting(sheet: &Sheet) -> Nesting {
+    match sheet.text(NESTING).as_deref() {
+        Some("execute") => Nesting::Execute,
+        _ => Nesting::Flatten,
+    }
+}
+
+/// Routing 2.5; whether what they name is there is for `combo_graph.rs`.
+fn tiers(context: &mut Context<'_>, sheet: &Sheet) -> Option<Tiers> {
+    let named = sheet.named.get(TIERS).map_or(&[][..], Vec::as_slice);
+    let first = sheet.text(FIRST);
+    if named.is_empty() && first.is_none() {
+        return None;
+    }
+    let Some(first) = first else {
+        context.refuse(sheet, FIRST, "is missing", "the name of a tier");
+        return None;
+    };
+    let tier = |(name, entry): &(String, Sheet)| {
+        let Some(step) = entry.text(STEP) else {
+            if !entry.is_given(STEP) {
+                context.refuse(entry, STEP, "is missing", "the id of a target");
+            }
+            return None;
+        };
+        Some(Tier { name: name.clone(), step: step.into(), fallback: entry.text(FALLBACK) })
+    };
+    Some(Tiers { first, tiers: named.iter().filter_map(tier).collect() })
+}
+
+fn strategy_settings(context: &Context<'_>, sheet: &Sheet) -> StrategySettings {
+    let number = |key: &str| sheet.number(key).unwrap_or_default();
+    let of_all = context.root.is_given(OF_ALL).then(|| context.root.whole(OF_ALL)).flatten();
+    let in_a_row = sheet.whole(key!("sticky_round_robin_limit")).or(of_all).unwrap_or(1);
+    StrategySettings {
+        rotation: RotationSettings {
+            sticky_round_robin_limit: u32::try_from(in_a_row).unwrap_or(u32::MAX).max(1),
+            sticky_weighted_limit: sheet.count(key!("sticky_weighted_limit")).max(1),
+            declared_fallbacks: sheet.is_given(FIRST),
+        },
+        quota: QuotaSettings {
+            session_weight: number(key!("reset_aware_session_weight")),
+            weekly_weight: number(key!("reset_aware_weekly_weight")),
+            tie_band_percent: number(key!("reset_aware_tie_band_percent")),
+            guard_percent: number(key!("reset_aware_exhaustion_guard_percent")),
+            floor_percent: number(key!("quota_weighted_floor_percent")),
+            stale_after_ms: sheet.millis(key!("reset_aware_quota_cache_max_stale_ms")),
+        },
+        reset_window: ResetWindowSettings {
+            windows: windows(sheet),
+            tie_band_ms: sheet.millis(key!("reset_window_tie_band_ms")),
+        },
+        auto: AutoSettings::default(),
+    }
+}
+
+fn windows(sheet: &Sheet) -> Vec<QuotaWindow> {
+    const ALL: [QuotaWindow; 3] = [QuotaWindow::Session, QuotaWindow::Weekly, QuotaWindow::Monthly];
+    let named = sheet.texts(key!("reset_window_windows"));
+    let mut windows: Vec<QuotaWindow> = Vec::new();
+    windows.extend(named.iter().filter_map(|name| ALL.into_iter().find(|window| window.as_str() == name)));
+    if sheet.flag(key!("reset_window_include_session")) && !windows.contains(&QuotaWindow::Session) {
+        windows.push(QuotaWindow::Session);
+    }
+    windows
+}
+
+fn auto(context: &mut Context<'_>, sheet: &Sheet) -> AutoNumbers {
+    let weight = |key: &&'static str| Some((key.strip_prefix(WEIGHTS)?, sheet.number(key)?));
+    AutoNumbers {
+        candidate_pool: targets::providers(context, sheet, key!("candidate_pool")),
+        weights: sheet.cells.keys().filter_map(weight).collect(),
+        mode_pack: sheet.text(key!("mode_pack")),
+        budget_cap: sheet.number(key!("budget_cap")),
+        budget_strict: sheet.text(key!("budget_fallback")).as_deref() == Some("strict"),
+        exploration_rate: sheet.number(key!("exploration_rate")).unwrap_or_default(),
+        router_strategy: sheet.text(key!("router_strategy")).unwrap_or_default(),
+        sla_target_p95_ms: sheet.whole(key!("sla_target_p95_ms")),
+        sla_max_error_rate: sheet.number(key!("sla_max_error_rate")),
+        sla_max_cost_per_1m_tokens: sheet.number(key!("sla_max_cost_per_1m_tokens")),
+        sla_hard_constraints: sheet.flag(key!("sla_hard_constraints")),
+    }
+}
+
+fn fusion(sheet: &Sheet) -> FusionNumbers {
+    let most = sheet.whole(key!("fusion_tuning.max_panel"));
+    FusionNumbers {
+        judge_model: sheet.text(key!("judge_model")),
+        min_panel: sheet.count(key!("fusion_tuning.min_panel")),
+        straggler_grace_ms: sheet.millis(key!("fusion_tuning.straggler_grace_ms")),
+        panel_hard_timeout_ms: sheet.millis(key!("fusion_tuning.panel_hard_timeout_ms")),
+        max_panel: most.and_then(|most| u32::try_from(most).ok()),
+    }
+}
+
+/// Routing 1.5: what needs the gate opens it.
+fn hedging(sheet: &Sheet) -> HedgingNumbers {
+    let enabled = sheet.flag(key!("hedging"));
+    let predictive_ttft_ms = sheet.millis(key!("predictive_ttft_ms"));
+    let gate = sheet.flag(key!("zero_latency_optimizations_enabled"));
+    HedgingNumbers {
+        gate: gate || enabled || predictive_ttft_ms > 0,
+        enabled,
+        delay_ms: sheet.millis(key!("hedge_delay_ms")),
+        predictive_ttft_ms,
+    }
+}
+
+impl Default for ComboConfig {
+    /// The built-in values.
+    fn default() -> Self {
+        let nothing = Sheet::new(Place::Line(0));
+        Context::alone(Known::default(), &[], |context| read(context, &nothing)).0
+    }
+}

@@ -1,0 +1,113 @@
+//! Combos that ask combos: circles, depth, tiers (routing 2.9), told where they are written.
+//!
+//! A file that was right alone stays right: what only a stored combo brings about is a warning, and
+//! is cut when names are resolved.
+
+use std::collections::BTreeSet;
+
+use policy::combo::{self, Flaw, Place as At, Problem as Found, Spec, TargetSpec};
+
+use super::Context;
+use super::combo_config::{FALLBACK, FIRST, NESTING, STEP, TIERS};
+use super::combos::NAME;
+use super::targets::{self, COMBO, MODEL};
+use crate::settings::combos::Combo;
+use crate::settings::entities::Source;
+use crate::settings::finding::Problem;
+use crate::settings::sheet::Sheet;
+
+/// Tells what is wrong with combos that were read from these sheets.
+pub(super) fn check(context: &mut Context<'_>, combos: &[Combo], sheets: &[&Sheet]) {
+    if !context.checks_references() {
+        return;
+    }
+    let specs: Vec<Spec> = combos.iter().map(Combo::spec).collect();
+    for found in combo::check(&specs) {
+        let at = combos.iter().position(|combo| *combo.name == *found.combo);
+        let (combo, sheet) = at.map(|at| (&combos[at], sheets[at])).expect("a problem is of a combo");
+        let (place, key) = place(sheet, combo, &found.place);
+        if let Some(problem) = problem(&found.flaw) {
+            match of_store(&found, combos) {
+                true => context.findings.warn(place.place_of(key), key, problem),
+                false => context.findings.refuse(place.place_of(key), key, problem),
+            }
+        }
+    }
+}
+
+/// Tells what a combo that comes alone would bring about among the others. What was wrong before
+/// is not its fault.
+pub(in crate::settings) fn check_one(context: &mut Context<'_>, sheet: &Sheet, combo: &Combo, all: &[Combo]) {
+    let mut specs: Vec<Spec> = all.iter().map(Combo::spec).collect();
+    let before = combo::check(&specs);
+    specs.retain(|spec| *spec.name != *combo.name);
+    specs.push(combo.spec());
+    for found in combo::check(&specs) {
+        let own = *found.combo == *combo.name;
+        let Some(Problem { problem, accepted }) = problem(&found.flaw) else { continue };
+        if own {
+            let (place, key) = place(sheet, combo, &found.place);
+            context.refuse(place, key, &problem, &accepted);
+        } else if !before.contains(&found) {
+            let problem = format!("breaks the combo `{}`: {problem}", found.combo);
+            context.refuse(sheet, targets::LIST, &problem, &accepted);
+        }
+    }
+}
+
+/// The words for it; `None`: it was told when the combo was read.
+fn problem(flaw: &Flaw) -> Option<Problem> {
+    let accepted = match flaw {
+        Flaw::UnknownCombo(_) | Flaw::NameTaken => return None,
+        Flaw::Cycle(_) => "combos that lead to models",
+        Flaw::TooDeep { .. } => "fewer combos in combos, or a larger max_combo_depth",
+        Flaw::TooManySteps(_) => "fewer targets",
+        Flaw::IdTaken(_) => "an id of its own, or none",
+        Flaw::CannotExecute(_) => "flatten, or one of these strategies",
+        Flaw::UnknownStep(_) => "the id of a target of this combo",
+        Flaw::UnknownTier(_) | Flaw::TierTaken(_) => "the name of one tier of this combo",
+    };
+    Some(Problem::new(format!("is wrong: {flaw}"), accepted))
+}
+
+/// The sheet and the key where it is written.
+fn place<'s>(sheet: &'s Sheet, combo: &Combo, at: &At) -> (&'s Sheet, &'static str) {
+    let tier = |index: usize, key: &'static str| {
+        let tiers = sheet.named.get(TIERS).map_or(&[][..], Vec::as_slice);
+        tiers.get(index).map_or((sheet, FIRST), |(_, tier)| (tier, key))
+    };
+    let sheets = sheet.list(targets::TARGETS);
+    match at {
+        At::Combo => (sheet, NAME),
+        At::Nesting => (sheet, NESTING),
+        At::FirstTier => (sheet, FIRST),
+        At::TierStep(index) => tier(*index, STEP),
+        At::TierFallback(index) => tier(*index, FALLBACK),
+        // A target that leads nowhere is no step: then places do not match, and it was told.
+        At::Step(index) if sheets.len() == combo.targets.len() => {
+            let target = &sheets[*index];
+            (target, if target.is_given(COMBO) { COMBO } else { MODEL })
+        }
+        At::Step(_) => (sheet, targets::LIST),
+    }
+}
+
+/// Whether a stored combo has to do with it.
+fn of_store(found: &Found, combos: &[Combo]) -> bool {
+    let find = |name: &str| combos.iter().find(|combo| combo.name == name);
+    let (mut seen, mut waiting) = (BTreeSet::new(), vec![found.combo.to_string()]);
+    while let Some(name) = waiting.pop() {
+        let Some(combo) = find(&name) else { continue };
+        if combo.source == Source::Stored {
+            return true;
+        }
+        for step in &combo.targets {
+            if let TargetSpec::Combo(name) = &step.target
+                && seen.insert(name.to_string())
+            {
+                waiting.push(name.to_string());
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,241 @@
+//! `[[combos]]` and `[[model_combo_mappings]]`, as they are meant (routing 1).
+//!
+//! What a strategy reads is in the words of `policy`; the rest waits here for whoever obeys it.
+
+use policy::catalogue::Abilities;
+use policy::combo::{Nesting, Spec, StepSpec, Tiers};
+use policy::ids::ProviderId;
+use policy::strategy::{self, StrategySettings};
+use policy::time::Millis;
+use policy::validation::Validation;
+use serde_json::{Map, Value as Json, json};
+
+use super::build::{self, COMBOS, Context, Known};
+use super::entities::Source;
+use super::json_sheet;
+
+/// `[[combos]]`: a named list of targets with a strategy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Combo {
+    /// What clients ask for.
+    pub name: String,
+    /// One of the accepted names, in lower case.
+    pub strategy: String,
+    /// At least one.
+    pub targets: Vec<StepSpec>,
+    /// The only providers it may ask; empty: all.
+    pub allowed_providers: Vec<ProviderId>,
+    /// How its attempts run.
+    pub config: ComboConfig,
+    /// What was given, as the management API spells it, without the name; each target has its id.
+    pub given: Map<String, Json>,
+    /// Who made it.
+    pub source: Source,
+    /// Who made the one that a stored one stands in the place of.
+    pub replaces: Option<Source>,
+}
+
+impl Combo {
+    /// What is resolved to steps and units.
+    pub fn spec(&self) -> Spec {
+        Spec {
+            name: self.name.as_str().into(),
+            strategy: strategy::find(&self.strategy).map_or("priority", |found| found.name()),
+            steps: self.targets.clone(),
+            nesting: self.config.nesting,
+            max_depth: self.config.max_depth,
+            tiers: self.config.tiers.clone(),
+        }
+    }
+
+    /// A combo of models, `provider/model` each, with every number as it is built in.
+    pub fn of_models(name: &str, strategy: &str, models: &[&str], source: Source) -> Self {
+        let fields = json!({"name": name, "strategy": strategy, "targets": models});
+        let fields = fields.as_object().expect("an object is one");
+        let sheet = json_sheet::read(COMBOS, fields, false).sheet;
+        let (combo, _) = Context::alone(Known::default(), &[], |context| build::combo(context, &sheet));
+        let combo = combo.expect("it has a name");
+        Self { source, ..combo }
+    }
+}
+
+/// How the attempts of a combo run (routing 1.3).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComboConfig {
+    /// Retries of the same target.
+    pub max_retries: u32,
+    /// Pause before such a retry.
+    pub retry_delay_ms: Millis,
+    /// Pause before the next target.
+    pub fallback_delay_ms: Millis,
+    /// How often all targets are tried once more.
+    pub max_set_retries: u32,
+    /// Pause before that.
+    pub set_retry_delay_ms: Millis,
+    /// Limit of one target; 0 = unset.
+    pub target_timeout_ms: Millis,
+    /// Limit of the whole combo; 0 = ten minutes.
+    pub combo_timeout_ms: Millis,
+    /// Whether other targets come before a retry.
+    pub failover_before_retry: bool,
+    /// How long a recovered connection is spared; 0 = off.
+    pub slow_start_ms: Millis,
+    /// Whether it waits for a target that rests, if combos do at all.
+    pub combo_cooldown_wait_enabled: bool,
+    /// Decision 33: the one that returns first is tried when all rest by our own timers.
+    pub last_resort: bool,
+    /// How deep combos may be nested below it, 1 to 10.
+    pub max_depth: u32,
+    /// How nested combos are run.
+    pub nesting: Nesting,
+    /// The order of tiers.
+    pub tiers: Option<Tiers>,
+    /// What its strategy reads.
+    pub strategy: StrategySettings,
+    /// Whether sessions are not kept on one account; `None`: as the settings say.
+    pub disable_session_stickiness: Option<bool>,
+    /// The line of `round-robin` (routing 8.7).
+    pub queue: QueueNumbers,
+    /// What `auto` is told (routing 5).
+    pub auto: AutoNumbers,
+    /// What `fusion` is told (routing 6.1).
+    pub fusion: FusionNumbers,
+    /// What `context-relay` is told (routing 4.4).
+    pub handoff: HandoffNumbers,
+    /// Which contexts its targets must have (routing 3.6).
+    pub context: ContextNumbers,
+    /// When no target can do what is asked, all are tried (routing 3.5).
+    pub compat_filter_fail_open: bool,
+    /// Asking a second target before the first has answered (routing 7.11).
+    pub hedging: HedgingNumbers,
+    /// What its answers must be like besides not being empty.
+    pub response_validation: Validation,
+}
+
+/// The line of `round-robin`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueNumbers {
+    /// Requests at once on one target whose connection has no cap, 1 to 20.
+    pub concurrency_per_model: u32,
+    /// How long one waits for a full target, ms.
+    pub timeout_ms: Millis,
+    /// How many may wait for it; 0: none.
+    pub depth: u32,
+}
+
+/// What `auto` is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AutoNumbers {
+    /// The providers that are chosen from; empty: all.
+    pub candidate_pool: Vec<ProviderId>,
+    /// Weights that were given, by the factor's name in config.toml; empty: the built-in ones.
+    pub weights: Vec<(&'static str, f64)>,
+    /// Name of the weights that are taken instead.
+    pub mode_pack: Option<String>,
+    /// Most that a request may be estimated to cost, USD.
+    pub budget_cap: Option<f64>,
+    /// Nothing is asked when all cost more.
+    pub budget_strict: bool,
+    /// How often any candidate is tried, 0 to 1.
+    pub exploration_rate: f64,
+    /// How one is chosen.
+    pub router_strategy: String,
+    /// Latency that 95 of 100 answers should keep, ms.
+    pub sla_target_p95_ms: Option<Millis>,
+    /// Share of errors, 0 to 1.
+    pub sla_max_error_rate: Option<f64>,
+    /// Price of a million tokens, USD.
+    pub sla_max_cost_per_1m_tokens: Option<f64>,
+    /// Whoever breaks these least comes first.
+    pub sla_hard_constraints: bool,
+}
+
+/// What `fusion` is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FusionNumbers {
+    /// Who makes one answer of all; `None`: the first target.
+    pub judge_model: Option<String>,
+    /// From how many answers on stragglers are waited for only a while.
+    pub min_panel: u32,
+    /// That while, ms.
+    pub straggler_grace_ms: Millis,
+    /// How long an answer may take, ms.
+    pub panel_hard_timeout_ms: Millis,
+    /// How many are asked; `None`: all.
+    pub max_panel: Option<u32>,
+}
+
+/// What `context-relay` is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HandoffNumbers {
+    /// From what use of its quota on an account hands over, 0.5 to 0.94.
+    pub threshold: f64,
+    /// Who writes the summary; `None`: the model that is asked.
+    pub model: Option<String>,
+    /// Providers whose accounts hand over.
+    pub providers: Vec<ProviderId>,
+    /// How many messages are summed up.
+    pub max_messages: u32,
+}
+
+/// Which contexts targets must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextNumbers {
+    /// Targets with less are left out, tokens.
+    pub min_window: Option<u64>,
+    /// The largest comes first.
+    pub prefer_large: bool,
+    /// An unknown one is left out as well.
+    pub strict: bool,
+}
+
+/// Asking a second target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HedgingNumbers {
+    /// What the next two need; each of them turns it on (routing 1.5).
+    pub gate: bool,
+    /// A second target is asked when the first is slow.
+    pub enabled: bool,
+    /// How slow, ms.
+    pub delay_ms: Millis,
+    /// Targets whose answers took longer on average are left out, ms; 0: off.
+    pub predictive_ttft_ms: Millis,
+}
+
+/// `[[model_combo_mappings]]`: models whose names fit a pattern are a combo's (routing 2.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Its id.
+    pub id: String,
+    /// What is asked for; `*` stands for any text.
+    pub pattern: String,
+    /// Who answers.
+    pub combo: String,
+    /// Smaller is looked at first.
+    pub priority: u32,
+    /// Whether it counts.
+    pub enabled: bool,
+    /// What people read.
+    pub description: Option<String>,
+    /// Who made it.
+    pub source: Source,
+    /// Who made the one that a stored one stands in the place of.
+    pub replaces: Option<Source>,
+}
+
+/// What an alias stands for (routing 12.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// `provider/model`, or another name that can be asked for.
+    pub to: String,
+    /// Who made it.
+    pub source: Source,
+    /// Who made the one that a stored one stands in the place of.
+    pub replaces: Option<Source>,
+}
+
+/// What a model can do, by its names in config.toml.
+pub(super) fn abilities(names: &[String]) -> Abilities {
+    let has = |name: &str| names.iter().any(|known| known == name);
+    Abilities { tools: has("tools"), vision: has("vision"), structured: has("structured") }
+}

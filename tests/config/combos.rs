@@ -1,0 +1,247 @@
+//! `[[combos]]`, `[[model_combo_mappings]]` and `[aliases]` of the file (routing 1, 2.9).
+
+use policy::combo::{Nesting, TargetSpec};
+use policy::strategy::QuotaWindow;
+use switchtower::settings::{Combo, ComboConfig, Settings};
+
+use crate::support::{check, combo, connection, only_finding, settings};
+
+fn with(lines: &str) -> String {
+    format!("{}{lines}", connection("models = [\"*\"]"))
+}
+
+fn combos(lines: &str) -> Vec<Combo> {
+    settings(&with(lines)).combos
+}
+
+/// A combo called `m` with these lines.
+fn of(lines: &str) -> String {
+    combo(&format!("[\"p/a\"]\n{lines}"))
+}
+
+#[test]
+fn routing_1_3_the_defaults() {
+    let config = ComboConfig::default();
+    assert_eq!((config.max_retries, config.retry_delay_ms, config.fallback_delay_ms), (1, 2_000, 0));
+    assert_eq!((config.max_set_retries, config.set_retry_delay_ms), (0, 2_000));
+    assert_eq!((config.target_timeout_ms, config.combo_timeout_ms), (0, 0));
+    assert!(config.failover_before_retry && config.combo_cooldown_wait_enabled && !config.last_resort);
+    assert_eq!((config.max_depth, config.nesting), (3, Nesting::Flatten));
+    assert_eq!(config.strategy, Default::default(), "what strategies read stands in policy, too");
+    assert_eq!(
+        (config.queue.concurrency_per_model, config.queue.timeout_ms, config.queue.depth),
+        (3, 30_000, 20)
+    );
+    assert_eq!(config.disable_session_stickiness, None);
+    assert!(
+        config.auto.weights.is_empty() && config.auto.candidate_pool.is_empty() && !config.auto.budget_strict
+    );
+    assert_eq!((config.auto.exploration_rate, config.auto.router_strategy.as_str()), (0.05, "rules"));
+    let fusion = &config.fusion;
+    assert_eq!(
+        (fusion.min_panel, fusion.straggler_grace_ms, fusion.panel_hard_timeout_ms),
+        (2, 8_000, 90_000)
+    );
+    assert_eq!((config.handoff.threshold, config.handoff.max_messages), (0.85, 30));
+    assert_eq!(config.handoff.providers, ["codex".into()]);
+    assert!(!config.context.strict && config.context.min_window.is_none() && !config.compat_filter_fail_open);
+    assert_eq!((config.hedging.gate, config.hedging.enabled, config.hedging.delay_ms), (false, false, 500));
+}
+
+#[test]
+fn routing_1_2_every_form_of_a_step() {
+    let lines = r#"[[combos]]
+name = "My Combo/1"
+models = [
+  "p/a", "low",
+  { model = "a/b", provider = "p", weight = 2.5, connection = "c" },
+  { model = "p/a/b", provider = "p", allowed_connections = ["c"], fallback_only_on_quota_exhaustion = true },
+  { combo = "low", weight = 7 }, { model = "low", kind = "combo-ref", id = "again" },
+]
+[[combos]]
+name = "low"
+targets = ["p/x"]
+"#;
+    let combo = &combos(lines)[0];
+    let shown: Vec<String> = combo
+        .targets
+        .iter()
+        .map(|step| match &step.target {
+            TargetSpec::Combo(name) => format!("{} ref {name} {}", step.id, step.weight),
+            TargetSpec::Model(model) => {
+                format!(
+                    "{} {} {} {} {}",
+                    step.id, model.provider, model.model, step.weight, model.only_on_quota
+                )
+            }
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "my-combo-1-model-1-p-a p a 0 false",
+            "my-combo-1-ref-2-low ref low 0",
+            "my-combo-1-model-3-p-a-b-c p a/b 2.5 false",
+            "my-combo-1-model-4-p-a-b p a/b 0 true",
+            "my-combo-1-ref-5-low ref low 7",
+            "again ref low 0",
+        ]
+    );
+    let long = format!("[[combos]]\nname = \"{}\"\ntargets = [\"p/{}\"]", "n".repeat(100), "m".repeat(200));
+    assert_eq!(combos(&long)[0].targets[0].id.len(), 200, "routing 1.2f");
+}
+
+#[test]
+fn what_a_strategy_reads_is_in_its_words() {
+    let lines = "strategy = \"weighted\"\nconfig = { sticky_weighted_limit = 0, sticky_round_robin_limit = 4, reset_window_windows = [\"monthly\"], reset_window_include_session = true, quota_weighted_floor_percent = 2.5, reset_aware_quota_cache_max_stale_ms = \"1m\", weights = { health = 2, cost_inv = 1 }, predictive_ttft_ms = 1 }";
+    let config = &settings(&of(lines)).combos[0].config;
+    let strategy = &config.strategy;
+    assert_eq!((strategy.rotation.sticky_weighted_limit, strategy.rotation.sticky_round_robin_limit), (1, 4));
+    assert_eq!(strategy.reset_window.windows, [QuotaWindow::Monthly, QuotaWindow::Session]);
+    assert_eq!((strategy.quota.floor_percent, strategy.quota.stale_after_ms), (2.5, 60_000));
+    assert_eq!(config.auto.weights, [("cost_inv", 1.0), ("health", 2.0)]);
+    assert!(config.hedging.gate && !config.hedging.enabled, "routing 1.5");
+}
+
+#[test]
+fn routing_8_2_the_sticky_limit_of_all_counts_where_it_is_set() {
+    let limit = |settings: Settings| settings.combos[0].config.strategy.rotation.sticky_round_robin_limit;
+    let all = "[settings]\nsticky_round_robin_limit = 5\n";
+    assert_eq!(limit(settings(&of(""))), 1);
+    assert_eq!(limit(settings(&format!("{all}{}", of("")))), 5);
+    assert_eq!(limit(settings(&format!("{all}{}", of("config = { sticky_round_robin_limit = 0 }")))), 1);
+}
+
+#[test]
+fn routing_2_9_each_mistake_of_nesting_is_found_at_its_line() {
+    let two = |one: &str, other: &str| {
+        with(&format!(
+            "[[combos]]\nname = \"a\"\ntargets = [{one}]\n[[combos]]\nname = \"b\"\ntargets = [{other}]\n"
+        ))
+    };
+    let chain: String = (0..4)
+        .map(|level| format!("[[combos]]\nname = \"r{level}\"\ntargets = [\"r{}\"]\n", level + 1))
+        .collect();
+    let deep = with(&format!("{chain}[[combos]]\nname = \"r4\"\ntargets = [\"p/a\"]\n"));
+    let tiers = |text: &str| of(&format!("config = {{ composite_tiers = {text} }}"));
+    let cases: &[(&str, usize, &str, &str)] = &[
+        (&two("\"a\"", "\"p/x\""), 13, "combos[].targets[].model", "a -> a"),
+        (&two("{ combo = \"b\" }", "\"a\""), 13, "combos[].targets[].combo", "a -> b -> a"),
+        (&two("{ combo = \"b\" }", "\"a\""), 16, "combos[].targets[].model", "b -> a -> b"),
+        (
+            &two("{ combo = \"c\" }", "\"p/x\""),
+            13,
+            "combos[].targets[].combo",
+            "does not exist, accepted: a, b",
+        ),
+        (
+            &two("{ combo = \"b\", model = \"p/x\" }", "\"p/x\""),
+            13,
+            "combos[].targets[].combo",
+            "one of the two",
+        ),
+        (&two("{ weight = 1 }", "\"p/x\""), 13, "combos[].targets[].model", "is missing"),
+        (
+            &two("{ model = \"p/x\", id = \"s\" }, { model = \"p/y\", id = \"s\" }", "\"p/x\""),
+            13,
+            "combos[].targets[].model",
+            "has the id",
+        ),
+        (&deep, 12, "combos[].name", "4 deep; at most 3"),
+        (
+            &tiers("{ tiers = { t = { step_id = \"x\" } } }"),
+            11,
+            "combos[].config.composite_tiers.default_tier",
+            "is missing",
+        ),
+        (
+            &tiers("{ default_tier = \"u\", tiers = { t = { step_id = \"m-model-1-p-a\" } } }"),
+            14,
+            "combos[].config.composite_tiers.default_tier",
+            "no tier \"u\"",
+        ),
+        (
+            &tiers("{ default_tier = \"t\", tiers = { t = { step_id = \"x\" } } }"),
+            14,
+            "combos[].config.composite_tiers.tiers.*.step_id",
+            "no step has the id",
+        ),
+        (
+            &tiers(
+                "{ default_tier = \"t\", tiers = { t = { step_id = \"m-model-1-p-a\", fallback_tier = \"u\" } } }",
+            ),
+            14,
+            "combos[].config.composite_tiers.tiers.*.fallback_tier",
+            "no tier \"u\"",
+        ),
+        (&of("models = [\"p/a\"]"), 13, "combos[].targets", "two spellings"),
+        (&of("allowed_providers = [\"q\"]"), 14, "combos[].allowed_providers", "`q`, which does not exist"),
+        (
+            &of("config = { candidate_pool = [\"q\"] }"),
+            14,
+            "combos[].config.candidate_pool",
+            "does not exist",
+        ),
+        (&of("system_message = \"x\""), 14, "combos[].system_message", "unknown key"),
+        (&of("config = { shadow_routing = 1 }"), 14, "combos[].config.shadow_routing", "unknown key"),
+        (&of("config = { weights = { luck = 1 } }"), 14, "combos[].config.weights.luck", "unknown key"),
+    ];
+    check(cases);
+}
+
+#[test]
+fn mappings_and_aliases_lead_somewhere() {
+    let mapping = |lines: &str| format!("{}[[model_combo_mappings]]\n{lines}\n", of(""));
+    let text = mapping(
+        "pattern = \"x-*\"\ncombo = \"m\"\n[[model_combo_mappings]]\npattern = \"x-\"\ncombo = \"m\"",
+    );
+    let ids: Vec<String> = settings(&text).mappings.into_iter().map(|mapping| mapping.id).collect();
+    assert_eq!(ids, ["x", "x-2"]);
+    let cases: &[(&str, usize, &str, &str)] = &[
+        (&mapping("combo = \"m\""), 15, "model_combo_mappings[].pattern", "is missing"),
+        (
+            &mapping("pattern = \"x\"\ncombo = \"n\""),
+            17,
+            "model_combo_mappings[].combo",
+            "does not exist, accepted: m",
+        ),
+        (
+            &mapping(
+                "id = \"x\"\npattern = \"x\"\ncombo = \"m\"\n[[model_combo_mappings]]\nid = \"x\"\npattern = \"y\"\ncombo = \"m\"",
+            ),
+            20,
+            "model_combo_mappings[].id",
+            "another mapping's id",
+        ),
+        (&format!("{}[aliases]\na = \"q/x\"", with("")), 11, "aliases", "a provider that does not exist"),
+        (&format!("{}[aliases]\na = 1", with("")), 11, "aliases", "is wrong at a"),
+        (&format!("{}[aliases]\na = \"a\"", with("")), 11, "aliases", "is wrong at a"),
+        ("aliases = \"x\"", 1, "aliases", "a table of names"),
+    ];
+    check(cases);
+    let aliases = settings(&format!(
+        "{}[aliases]\na = \"p/x\"\n\"b*\" = {{ provider = \"p\", model = \"y\" }}\nc = \"bare\"",
+        with("")
+    ));
+    let to: Vec<&str> = aliases.aliases.values().map(|alias| alias.to.as_str()).collect();
+    assert_eq!(to, ["p/x", "p/y", "bare"]);
+}
+
+#[test]
+fn models_say_what_they_can_do() {
+    let text = "[[providers]]\nid = \"p\"\nformat = \"openai\"\nbase_url = \"http://h\"\nmodels = [\"a\", { id = \"b\", max_output = 9, capabilities = [\"tools\"] }, { id = \"c\", capabilities = [] }]";
+    let provider = &settings(text).providers[0];
+    assert_eq!(provider.max_benched_percent, 100);
+    let half = text.replace("models =", "max_benched_percent = 50\nmodels =");
+    assert_eq!(settings(&half).providers[0].max_benched_percent, 50);
+    let [a, b, c] = &provider.models.as_ref().unwrap()[..] else { panic!("three models") };
+    assert_eq!((a.abilities, a.max_output, b.max_output), (None, None, Some(9)));
+    let can = |model: &switchtower::settings::Model| {
+        let abilities = model.abilities.unwrap();
+        (abilities.tools, abilities.vision, abilities.structured)
+    };
+    assert_eq!((can(b), can(c)), ((true, false, false), (false, false, false)));
+    let (_, key, told) = only_finding(&text.replace("\"tools\"", "\"flight\""));
+    assert_eq!(key, "providers[].models[].capabilities");
+    assert!(told.contains("tools | vision | structured"), "{told}");
+}

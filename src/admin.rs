@@ -7,12 +7,14 @@ mod combos;
 mod connection_test;
 mod cooldowns;
 mod decisions;
+mod entities;
 mod errors;
 mod explain;
 mod gates;
 mod health;
 mod input;
 mod keys;
+mod mappings;
 mod metrics;
 mod model_cooldowns;
 mod orders;
@@ -133,13 +135,43 @@ pub fn routes(
         .service(only("GET", "/api/actors", web::get().to(actors::list)))
         .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
-        .service(only("GET", "/api/combos", web::get().to(combos::list)))
         .service(only("GET", "/api/decisions", web::get().to(decisions::list)))
         .service(only("POST", "/api/route/explain", web::post().to(explain::explain)))
         .service(only("GET", "/api/usage/history", web::get().to(usage::history)))
         .service(only("GET", "/metrics", web::get().to(metrics::show)));
     key_routes(config);
     account_routes(config);
+    name_routes(config);
+}
+
+/// Combos, and other names of combos and models.
+fn name_routes(config: &mut web::ServiceConfig) {
+    config
+        .service(
+            only("GET, POST", "/api/combos", web::get().to(combos::list))
+                .route(web::post().to(combos::create)),
+        )
+        .service(
+            only("GET, PUT, PATCH, DELETE", "/api/combos/{id:.+}", web::get().to(combos::one))
+                .route(web::put().to(combos::replace))
+                .route(web::patch().to(combos::patch))
+                .route(web::delete().to(combos::delete)),
+        )
+        .service(
+            only("GET, POST", "/api/model-combo-mappings", web::get().to(mappings::list))
+                .route(web::post().to(mappings::create)),
+        )
+        .service(
+            only("GET, PUT, PATCH, DELETE", "/api/model-combo-mappings/{id}", web::get().to(mappings::one))
+                .route(web::put().to(mappings::replace))
+                .route(web::patch().to(mappings::patch))
+                .route(web::delete().to(mappings::delete)),
+        )
+        .service(
+            only("GET, POST, DELETE", "/api/models/alias", web::get().to(mappings::aliases))
+                .route(web::post().to(mappings::set_aliases))
+                .route(web::delete().to(mappings::delete_alias)),
+        );
 }
 
 /// What clients show.

@@ -125,7 +125,8 @@ fn table(health: &Value, actors: &Value, combos: &Value) -> String {
         shown += &format!("\n{}", columns(&["LOCKOUT OF", "MODEL", "REASON", "REMAINING MS"], lockouts));
     }
     let combos = combos["combos"].as_array().into_iter().flatten().map(|combo| {
-        let targets = combo["targets"].as_array().into_iter().flatten().map(|target| text(&target["model"]));
+        let asked = |target: &Value| text(target.get("model").unwrap_or(&target["comboName"]));
+        let targets = combo["targets"].as_array().into_iter().flatten().map(asked);
         vec![text(&combo["name"]), text(&combo["strategy"]), targets.collect::<Vec<_>>().join(", ")]
     });
     shown += &format!("\n{}", columns(&["COMBO", "STRATEGY", "TARGETS"], combos.collect()));

@@ -1,0 +1,139 @@
+//! Combos that ask combos (routing 2.3 to 2.9).
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+#[test]
+fn a_combo_asks_a_combo_whatever_the_spelling_of_the_step() {
+    let stage = Stage::new("nested");
+    for (name, step) in [
+        ("bare", json!("filed")),
+        ("object", json!({"model": "filed", "weight": 5})),
+        ("named", json!({"comboName": "filed"})),
+        ("kind", json!({"kind": "combo-ref", "comboName": "filed", "id": "s"})),
+        ("kind-model", json!({"kind": "combo-ref", "model": "filed"})),
+    ] {
+        let made = stage.make(name, json!([step]));
+        let target = &made["targets"][0];
+        assert_eq!((&target["kind"], &target["comboName"]), (&"combo-ref".into(), &"filed".into()), "{made}");
+        assert_eq!(target.get("model"), None, "{made}");
+        assert_eq!(stage.served(name), "demo-a/steady", "{name}");
+        let (status, again) = stage.api("PUT", &format!("/api/combos/{name}"), &made);
+        assert_eq!((status, &again["targets"]), (200, &made["targets"]), "what was shown can be sent back");
+    }
+    // A combo that is not there when one asks for it is not guessed.
+    stage.make("p/other", json!(["demo-b/steady"]));
+    let made = stage.make("slash", json!(["p/other", {"comboName": "p/other"}]));
+    assert_eq!(
+        (&made["targets"][0]["kind"], &made["targets"][1]["kind"]),
+        (&"model".into(), &"combo-ref".into())
+    );
+}
+
+#[test]
+fn row_72_combos_in_a_circle_are_refused() {
+    let stage = Stage::new("circle");
+    let found = stage.refused("PUT", "/api/combos/filed", json!({"targets": ["filed"]}));
+    assert!(found[0].0.starts_with("targets[0]") && found[0].1.contains("filed -> filed"), "{found:?}");
+    let found =
+        stage.refused("PUT", "/api/combos/filed", json!({"targets": ["demo-a/x", {"comboName": "over"}]}));
+    assert!(found.iter().any(|(field, _)| field == "targets[1].comboName"), "{found:?}");
+    assert!(found.iter().any(|(_, told)| told.contains("filed -> over -> filed")), "{found:?}");
+    let found = stage.refused("POST", "/api/combos", json!({"name": "own", "targets": ["own"]}));
+    assert!(found[0].1.contains("own -> own"), "{found:?}");
+    assert_eq!(stage.served("over"), "demo-a/steady");
+}
+
+#[test]
+fn row_71_what_nests_too_deep_is_refused_and_so_is_what_makes_another_too_deep() {
+    let stage = Stage::new("deep");
+    stage.make("r4", json!(["demo-b/steady"]));
+    for (name, below) in [("r3", "r4"), ("r2", "r3"), ("r1", "r2")] {
+        stage.make(name, json!([below]));
+    }
+    let found = stage.refused("POST", "/api/combos", json!({"name": "r0", "targets": ["r1"]}));
+    assert!(found[0].1.contains("4 deep; at most 3"), "{found:?}");
+    let deeper = json!({"name": "r0", "targets": ["r1"], "config": {"maxComboDepth": 4}});
+    assert_eq!(stage.post(deeper)["config"]["maxComboDepth"], 4);
+    assert_eq!(stage.served("r0"), "demo-b/steady");
+    // `over` of the file allows two and has one: filed.
+    stage.make("mid", json!(["r4"]));
+    let found = stage.refused("PUT", "/api/combos/filed", json!({"targets": ["mid"]}));
+    assert!(found[0].1.contains("breaks the combo `over`"), "{found:?}");
+    assert_eq!(found[0].0, "targets");
+}
+
+#[test]
+fn routing_14_4_refs_to_a_deleted_combo_lead_nowhere() {
+    let mut stage = Stage::new("deleted");
+    stage.make("below", json!(["demo-b/steady"]));
+    stage.make("above", json!(["below", "demo-a/steady"]));
+    stage.make("only", json!(["below"]));
+    stage.api("POST", "/api/model-combo-mappings", &json!({"pattern": "alpha-*", "comboId": "below"}));
+    assert_eq!(
+        (stage.served("above"), stage.served("alpha-1")),
+        ("demo-b/steady".into(), "demo-b/steady".into())
+    );
+    assert_eq!(stage.api("DELETE", "/api/combos/below", &Value::Null).0, 200);
+    for _ in 0..2 {
+        assert_eq!(stage.served("above"), "demo-a/steady");
+        assert_eq!((stage.status("only"), stage.status("alpha-1")), (404, 404));
+        stage.crash();
+    }
+    let found = stage.refused("PATCH", "/api/combos/above", json!({"description": "d"}));
+    assert!(
+        found[0].1.contains("`below`, which does not exist"),
+        "a change must be right as a whole: {found:?}"
+    );
+    stage.make("below", json!(["demo-b/steady"]));
+    assert_eq!(
+        (stage.served("above"), stage.served("alpha-1")),
+        ("demo-b/steady".into(), "demo-b/steady".into())
+    );
+}
+
+#[test]
+fn routing_2_6_an_executed_combo_orders_its_own_and_needs_a_strategy_that_can() {
+    let stage = Stage::new("execute");
+    let pair = json!(["demo-a/steady", "demo-b/steady"]);
+    stage.post(json!({"name": "pair", "strategy": "round-robin", "targets": pair}));
+    let body = |strategy: &str| json!({"name": "outer", "strategy": strategy, "targets": ["pair"], "config": {"nestedComboMode": "execute"}});
+    let found = stage.refused("POST", "/api/combos", body("p2c"));
+    assert_eq!(found[0].0, "config.nestedComboMode", "{found:?}");
+    stage.post(body("priority"));
+    let mut served: Vec<String> = (0..4).map(|_| stage.served("outer")).collect();
+    served.sort();
+    assert_eq!(served, ["demo-a/steady", "demo-a/steady", "demo-b/steady", "demo-b/steady"]);
+}
+
+#[test]
+fn routing_2_5_tiers_go_before_the_declared_order() {
+    let stage = Stage::new("tiers");
+    let targets = json!([{"model": "demo-a/steady", "id": "one"}, {"model": "demo-b/steady", "id": "two"}]);
+    let body = |first: &str, step: &str| {
+        let tiers = json!({"gold": {"stepId": step, "fallbackTier": "rest"}, "rest": {"stepId": "one"}});
+        json!({"targets": targets, "config": {"compositeTiers": {"defaultTier": first, "tiers": tiers}}})
+    };
+    assert_eq!(stage.api("PUT", "/api/combos/filed", &body("gold", "two")).0, 200);
+    assert_eq!(stage.served("filed"), "demo-b/steady");
+    for (body, field) in [
+        (body("silver", "two"), "config.compositeTiers.defaultTier"),
+        (body("gold", "three"), "config.compositeTiers.tiers.gold.stepId"),
+    ] {
+        let found = stage.refused("PUT", "/api/combos/filed", body);
+        assert_eq!(found[0].0, field, "{found:?}");
+    }
+}
+
+#[test]
+fn routing_2_2_a_wildcard_stands_for_what_is_listed_and_providers_can_be_left_out() {
+    let stage = Stage::new("wild");
+    // `p` refuses connections: what is tried and fails is told in the answer.
+    stage.post(json!({"name": "wild", "targets": ["p/*", "demo-b/steady"], "allowedProviders": ["demo-b"]}));
+    assert_eq!(stage.served("wild"), "demo-b/steady");
+    stage.post(json!({"name": "dup", "targets": [{"model": "demo-a/steady", "id": "x"}]}));
+    let twice = json!([{"model": "demo-a/steady", "id": "x"}, {"model": "demo-b/steady", "id": "x"}]);
+    let found = stage.refused("PUT", "/api/combos/dup", json!({"targets": twice}));
+    assert!(found[0].0.starts_with("targets[1]") && found[0].1.contains("has the id"), "{found:?}");
+}

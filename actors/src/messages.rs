@@ -16,6 +16,7 @@ use policy::lease::{OwnerHash, Row};
 use policy::limiter::{Learnt, LimiterKey};
 use policy::lockout::{LockKey, LockoutSnapshot, LockoutView};
 use policy::quota::{Counts, SlotKey};
+use policy::strategy::LastGood;
 use policy::window::WindowView;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,8 @@ pub enum Owner {
     Lease(OwnerHash),
     /// The tie of a session to an account: a record of the router's too.
     Pin(PinKey),
+    /// Who served a combo last. The router owns it; it is a record, no actor.
+    LastGood(Arc<str>),
 }
 
 impl Owner {
@@ -54,6 +57,7 @@ impl Owner {
             Self::Usage(_) => "usage",
             Self::Lease(_) => "lease",
             Self::Pin(_) => "pin",
+            Self::LastGood(_) => "last_good",
         }
     }
 
@@ -67,6 +71,7 @@ impl Owner {
             Self::Lockout(connection, key) => key.id(connection),
             Self::Usage(SlotKey { pool, key, start }) => format!("{pool}/{start}/{key}"),
             Self::Lease(owner) => owner.to_string(),
+            Self::LastGood(combo) => combo.to_string(),
             Self::Pin(PinKey { provider, session }) => format!("{provider}/{session}"),
         }
     }
@@ -109,6 +114,8 @@ pub enum Snapshot {
     Lease(Box<Row>),
     /// Of a session's tie.
     Pin(Pin),
+    /// Of a combo.
+    LastGood(LastGood),
 }
 
 /// What an owner publishes.

@@ -85,6 +85,7 @@ impl Router {
     pub fn new(seed: Seed, mut restored: family::Restored, watch: DeathWatch) -> Self {
         let dice = seed.dice.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let usage = std::mem::take(&mut restored.usage);
+        let last_good = std::mem::take(&mut restored.last_good);
         let blueprint = seed.blueprint.load_full();
         let pools = &blueprint.catalogue.pools;
         let (store, now) = (&seed.links.store, seed.links.clock.now());
@@ -101,7 +102,7 @@ impl Router {
         Self {
             board: Board::default(),
             fold_due: false,
-            memory: RoutingMemory::default(),
+            memory: RoutingMemory::restored(last_good),
             sharing,
             sessions,
             family: Family::new(restored, &seed.directory),

@@ -7,6 +7,7 @@ use policy::ids::{ConnectionId, ProviderId};
 use policy::lease::{OwnerHash, Row};
 use policy::lockout::{LockKey, LockoutSnapshot};
 use policy::quota::{Counts, SlotKey};
+use policy::strategy::LastGood;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,8 @@ pub enum Record {
     Lease(Row),
     /// Of a session's tie to an account.
     Pin(PinKey, Pin),
+    /// Who served a combo last.
+    LastGood(String, LastGood),
 }
 
 /// Why a record cannot be read.
@@ -61,6 +64,7 @@ pub(super) fn place(owner: &Owner) -> Option<(Tree, String)> {
         Owner::Usage(_) => Some((Tree::Usage, owner.id())),
         Owner::Lease(owner) => Some((Tree::Leases, owner.to_string())),
         Owner::Pin(_) => Some((Tree::Pins, owner.id())),
+        Owner::LastGood(_) => Some((Tree::LastGood, owner.id())),
         Owner::Router | Owner::Store => None,
     }
 }
@@ -74,6 +78,7 @@ pub(super) fn write(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
         Snapshot::Usage(data) => seal(data),
         Snapshot::Lease(data) => seal(data),
         Snapshot::Pin(data) => seal(data),
+        Snapshot::LastGood(data) => seal(data),
     }
 }
 
@@ -117,6 +122,7 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
         }
         Tree::Usage => Ok(Record::Usage(slot(key).ok_or(Unreadable::Key)?, open(value)?)),
         Tree::Leases => lease(key, open(value)?).map(Record::Lease),
+        Tree::LastGood => Ok(Record::LastGood(key.to_owned(), open(value)?)),
         Tree::Pins => Ok(Record::Pin(pin(key).ok_or(Unreadable::Key)?, open(value)?)),
         Tree::Settings
         | Tree::ProviderConnections

@@ -51,6 +51,8 @@ pub enum Tree {
     Leases,
     /// Which account each session is tied to.
     Pins,
+    /// Who served each combo last.
+    LastGood,
     /// What requests took, by day, key and who answered.
     History,
     /// Tokens of OAuth connections by id.
@@ -63,7 +65,7 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
@@ -78,6 +80,7 @@ impl Tree {
         Self::Usage,
         Self::Leases,
         Self::Pins,
+        Self::LastGood,
         Self::History,
         Self::Tokens,
         Self::Meta,
@@ -101,6 +104,7 @@ impl Tree {
             Self::Usage => "quota_consumption",
             Self::Leases => "session_leases",
             Self::Pins => "pins",
+            Self::LastGood => "last_good",
             Self::History => "usage_history",
             Self::Tokens => "oauth_tokens",
             Self::Meta => "meta",
@@ -112,7 +116,13 @@ impl Tree {
     pub fn holds_snapshots(self) -> bool {
         matches!(
             self,
-            Self::Breakers | Self::Connections | Self::Lockouts | Self::Usage | Self::Leases | Self::Pins
+            Self::Breakers
+                | Self::Connections
+                | Self::Lockouts
+                | Self::Usage
+                | Self::Leases
+                | Self::Pins
+                | Self::LastGood
         )
     }
 }
@@ -324,6 +334,7 @@ fn load(db: &sled::Db) -> Result<Restored, sled::Error> {
                 Ok(Record::Usage(slot, counts)) => restored.usage.push((slot, counts)),
                 Ok(Record::Lease(row)) => restored.leases.push(row),
                 Ok(Record::Pin(key, pin)) => restored.pins.push((key, pin)),
+                Ok(Record::LastGood(combo, good)) => restored.last_good.push((combo.into(), good)),
                 Err(error) => quarantine(db, tree, &key, &value, &error)?,
             }
         }

@@ -14,6 +14,7 @@ use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lease::Row;
 use policy::lockout::{LockKey, LockOrder, Lockout as Rule, LockoutSnapshot};
 use policy::quota::{Counts, SlotKey};
+use policy::strategy::LastGood;
 use policy::time::Millis;
 
 use super::Router;
@@ -47,6 +48,8 @@ pub struct Restored {
     pub leases: Vec<Row>,
     /// Which account each session is tied to.
     pub pins: Vec<(PinKey, Pin)>,
+    /// Who served each combo last.
+    pub last_good: Vec<(Arc<str>, LastGood)>,
 }
 
 /// A model failed on a connection in a way that locks it.
@@ -233,7 +236,12 @@ impl Handler<Restart> for Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).iter().for_each(|shared| shared.mailbox.post(leave));
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
+            Owner::Router
+            | Owner::Store
+            | Owner::Usage(_)
+            | Owner::Lease(_)
+            | Owner::Pin(_)
+            | Owner::LastGood(_) => {}
         }
     }
 }

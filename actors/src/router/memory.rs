@@ -3,7 +3,7 @@
 //! stored: it is learnt anew in a minute.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use policy::account::Usage;
 use policy::affinity::Pinned;
@@ -11,22 +11,34 @@ use policy::dice::Dice;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::{Latencies, Latency};
 use policy::plan::Memory;
+use policy::quota::Leases;
 use policy::reading::{AccountReading, Readings};
-use policy::strategy::{self, ComboState, Metrics, News, Note, Spread, StrategySettings};
-use policy::time::Millis;
+use policy::strategy::{self, ComboState, LastGood, Metrics, News, Note, Spread, StrategySettings};
+use policy::time::{MINUTE, Millis};
 
 use super::sessions::Sessions;
+use super::share::lock;
 use crate::directory::Directory;
 
 /// Attempts a record remembers.
 const WINDOW: usize = 100;
+/// How long an attempt counts, ms.
+const MEMORY_MS: Millis = 10 * MINUTE;
 /// Those of them that speak of its reliability (decision 25).
 const RECENT: usize = 20;
 
 #[derive(Default)]
 struct Record {
-    /// First-byte time of a good answer in ms, `None` for a failure; newest last.
-    attempts: VecDeque<Option<u32>>,
+    /// When, and the first-byte time of a good answer in ms, `None` for a failure; newest last.
+    attempts: VecDeque<(Millis, Option<u32>)>,
+}
+
+impl Record {
+    /// What still counts: whoever failed long ago is asked again, and not for ever the worst.
+    fn lately(&self, now: Millis) -> impl DoubleEndedIterator<Item = Option<u32>> {
+        let old = self.attempts.partition_point(|(at, _)| at.saturating_add(MEMORY_MS) <= now);
+        self.attempts.range(old..).map(|(_, first_byte_ms)| *first_byte_ms)
+    }
 }
 
 /// How a combo chooses.
@@ -54,17 +66,24 @@ pub(super) struct RoutingMemory {
 }
 
 impl RoutingMemory {
+    /// A memory that knows who served each combo last.
+    pub(super) fn restored(last_good: Vec<(Arc<str>, LastGood)>) -> Self {
+        let state = |last_good| ComboState { last_good: Some(last_good), ..ComboState::default() };
+        let combos = last_good.into_iter().map(|(combo, good)| (combo, state(good))).collect();
+        Self { combos, ..Self::default() }
+    }
+
     pub(super) fn served(
         &mut self,
         combo: Arc<str>,
         target: (ProviderId, ModelId),
-        first_byte_ms: Option<u32>,
+        (at, first_byte_ms): (Millis, Option<u32>),
     ) {
         let record = self.records.entry(combo).or_default().entry(target).or_default();
         if record.attempts.len() == WINDOW {
             record.attempts.pop_front();
         }
-        record.attempts.push_back(first_byte_ms);
+        record.attempts.push_back((at, first_byte_ms));
     }
 
     /// A plan was taken.
@@ -78,14 +97,22 @@ impl RoutingMemory {
     }
 
     /// How an attempt on an entry of a combo ended; the pick has counted the first choice.
-    pub(super) fn heard(&mut self, name: &Arc<str>, combo: Chooser<'_>, news: &News<'_>) {
+    ///
+    /// Answers the last good target when that has changed.
+    pub(super) fn heard(
+        &mut self,
+        name: &Arc<str>,
+        combo: Chooser<'_>,
+        news: &News<'_>,
+    ) -> Option<Option<LastGood>> {
         let state = self.combos.entry(name.clone()).or_default();
         if !news.first {
             state.used(news.key);
         }
-        if let Some(rule) = strategy::find(combo.strategy) {
-            rule.heard(state, news, combo.settings);
-        }
+        let rule = strategy::find(combo.strategy)?;
+        let before = state.last_good.clone();
+        rule.heard(state, news, combo.settings);
+        (state.last_good != before).then(|| state.last_good.clone())
     }
 
     /// A pick put this account first: the run of the one before it is over.
@@ -108,28 +135,31 @@ impl RoutingMemory {
         self.last.retain(|_, last| last != connection);
     }
 
-    fn metrics(&self, combo: &str, target: &(ProviderId, ModelId)) -> Option<Metrics> {
-        let attempts = &self.records.get(combo)?.get(target)?.attempts;
-        let good: Vec<u32> = attempts.iter().flatten().copied().collect();
-        let sum: f64 = good.iter().copied().map(f64::from).sum();
-        Some(Metrics {
-            success_rate: good.len() as f64 / attempts.len().max(1) as f64,
-            mean_ms: (!good.is_empty()).then(|| sum / good.len() as f64),
+    fn metrics(&self, combo: &str, target: &(ProviderId, ModelId), now: Millis) -> Option<Metrics> {
+        let (mut count, mut good, mut sum) = (0_u32, 0_u32, 0.0);
+        for first_byte_ms in self.records.get(combo)?.get(target)?.lately(now) {
+            count += 1;
+            if let Some(ms) = first_byte_ms {
+                good += 1;
+                sum += f64::from(ms);
+            }
+        }
+        (count > 0).then(|| Metrics {
+            success_rate: f64::from(good) / f64::from(count),
+            mean_ms: (good > 0).then(|| sum / f64::from(good)),
         })
     }
 }
 
 impl RoutingMemory {
-    fn reliability(&self, combo: &str, target: &(ProviderId, ModelId)) -> Option<f64> {
-        let attempts = &self.records.get(combo)?.get(target)?.attempts;
-        let count = attempts.len().min(RECENT);
-        let good = attempts.iter().rev().take(RECENT).flatten().count();
+    fn reliability(&self, combo: &str, target: &(ProviderId, ModelId), now: Millis) -> Option<f64> {
+        let latest = || Some(self.records.get(combo)?.get(target)?.lately(now).rev().take(RECENT));
+        let (count, good) = (latest()?.count(), latest()?.flatten().count());
         (count > 0).then(|| good as f64 / count as f64)
     }
 
-    fn spread(&self, combo: &str, target: &(ProviderId, ModelId)) -> Option<Spread> {
-        let attempts = &self.records.get(combo)?.get(target)?.attempts;
-        let mut good: Vec<u32> = attempts.iter().flatten().copied().collect();
+    fn spread(&self, combo: &str, target: &(ProviderId, ModelId), now: Millis) -> Option<Spread> {
+        let mut good: Vec<u32> = self.records.get(combo)?.get(target)?.lately(now).flatten().collect();
         let place = (good.len() * 95).div_ceil(100).checked_sub(1)?;
         let p95 = *good.select_nth_unstable(place).1;
         let mean = good.iter().copied().map(f64::from).sum::<f64>() / good.len() as f64;
@@ -144,23 +174,28 @@ pub(super) struct Remembered<'a> {
     pub(super) memory: &'a RoutingMemory,
     pub(super) sessions: &'a Sessions,
     pub(super) directory: &'a Directory,
+    /// Requests that were given an account and do not hold its slot yet.
+    pub(super) picked: &'a Mutex<Leases>,
+    /// Epoch ms.
+    pub(super) now: Millis,
 }
 
 impl Memory for Remembered<'_> {
     fn in_flight(&self, connection: &ConnectionId) -> u32 {
-        self.directory.connection(connection).map_or(0, |shared| shared.in_flight())
+        let held = self.directory.connection(connection).map_or(0, |shared| shared.in_flight());
+        held.saturating_add(lock(self.picked).count(connection, self.now))
     }
 
     fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics> {
-        self.memory.metrics(combo, &(provider.clone(), model.clone()))
+        self.memory.metrics(combo, &(provider.clone(), model.clone()), self.now)
     }
 
     fn reliability(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<f64> {
-        self.memory.reliability(combo, &(provider.clone(), model.clone()))
+        self.memory.reliability(combo, &(provider.clone(), model.clone()), self.now)
     }
 
     fn spread(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Spread> {
-        self.memory.spread(combo, &(provider.clone(), model.clone()))
+        self.memory.spread(combo, &(provider.clone(), model.clone()), self.now)
     }
 
     fn combo(&self, combo: &str) -> Option<&ComboState> {

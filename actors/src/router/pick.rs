@@ -14,6 +14,7 @@ use policy::strategy::{Auto, Strategy, StrategySettings, auto};
 use super::Router;
 use super::memory::{Chooser, Remembered, Seeded};
 use super::share::{Lease, News};
+use crate::messages::{Owner, Snapshot};
 
 /// Asks for the targets of one request.
 #[derive(Clone, Debug, Message)]
@@ -98,8 +99,13 @@ impl Router {
             return Err(NoPlan::NotForKey);
         }
         let now = self.seed.links.clock.now();
-        let memory =
-            Remembered { memory: &self.memory, sessions: &self.sessions, directory: &self.seed.directory };
+        let memory = Remembered {
+            memory: &self.memory,
+            sessions: &self.sessions,
+            directory: &self.seed.directory,
+            picked: self.sharing.picked(),
+            now,
+        };
         let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
         let (dialect, lease) = (pick.dialect, pick.lease.as_ref().map(|fence| &fence.owner));
         let ask = Ask { model: &pick.model, dialect, allowed, traits: &pick.traits, lease };
@@ -220,8 +226,12 @@ impl Handler<Served> for Router {
                     Chooser { strategy: Auto.name(), settings: &made }
                 }
             };
-            self.memory.heard(&place.combo, chooser, &heard);
-            self.memory.served(place.combo.clone(), (provider.clone(), model.clone()), first_byte_ms);
+            if let Some(last_good) = self.memory.heard(&place.combo, chooser, &heard) {
+                let owner = Owner::LastGood(place.combo.clone());
+                self.seed.links.store.save(owner, last_good.map(Snapshot::LastGood));
+            }
+            let attempt = (self.seed.links.clock.now(), first_byte_ms);
+            self.memory.served(place.combo.clone(), (provider.clone(), model.clone()), attempt);
         }
     }
 }

@@ -96,7 +96,12 @@ impl Router {
                     }
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
+            Owner::Router
+            | Owner::Store
+            | Owner::Usage(_)
+            | Owner::Lease(_)
+            | Owner::Pin(_)
+            | Owner::LastGood(_) => {}
         }
     }
 }

@@ -57,7 +57,7 @@ impl Drop for Lease {
     }
 }
 
-fn lock(leases: &Mutex<Leases>) -> MutexGuard<'_, Leases> {
+pub(super) fn lock(leases: &Mutex<Leases>) -> MutexGuard<'_, Leases> {
     leases.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -85,6 +85,18 @@ impl Sharing {
         for slot in self.books.ledger.retain(lives) {
             store.save(Owner::Usage(slot), None);
         }
+    }
+
+    /// An account is given to a request that does not hold its slot yet.
+    fn lease(&self, connection: &ConnectionId, now: Millis) -> Lease {
+        let leases = self.leases.clone();
+        let id = lock(&leases).take(connection, now);
+        Lease { leases, connection: connection.clone(), id }
+    }
+
+    /// Requests that were given an account and do not hold its slot yet.
+    pub(super) fn picked(&self) -> &Mutex<Leases> {
+        &self.leases
     }
 
     /// A connection that is gone.
@@ -134,8 +146,12 @@ impl Router {
 
     /// Puts the accounts of a pool's model in their turn.
     pub(super) fn take_turns(&mut self, plan: &mut Plan, last: &[ConnectionId]) -> Option<Lease> {
-        let combo = plan.combo.clone().filter(|_| plan.strategy == STRATEGY)?;
         let now = self.seed.links.clock.now();
+        if plan.strategy != STRATEGY {
+            let first = plan.targets.first().filter(|_| plan.reserves)?;
+            return Some(self.sharing.lease(&first.connection, now));
+        }
+        let combo = plan.combo.clone()?;
         let entrants: Vec<Entrant> =
             plan.targets.iter().map(|target| self.entrant(target, last, now)).collect();
         let selection = select(&entrants, &combo, &mut self.sharing.credits);
@@ -143,9 +159,7 @@ impl Router {
         plan.targets.extend(selection.order.iter().filter_map(|index| targets[*index].take()));
         let first = plan.targets.first()?.connection.clone();
         plan.charged = selection.charged.then(|| first.clone());
-        let leases = self.sharing.leases.clone();
-        let id = lock(&leases).take(&first, now);
-        Some(Lease { leases, connection: first, id })
+        Some(self.sharing.lease(&first, now))
     }
 
     fn entrant(&mut self, target: &Planned, last: &[ConnectionId], now: Millis) -> Entrant {

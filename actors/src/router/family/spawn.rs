@@ -83,7 +83,8 @@ impl Router {
                 | Owner::Store
                 | Owner::Usage(_)
                 | Owner::Lease(_)
-                | Owner::Pin(_) => true,
+                | Owner::Pin(_)
+                | Owner::LastGood(_) => true,
             };
             if !known {
                 store.save(owner.clone(), None);
@@ -128,7 +129,12 @@ impl Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).is_some_and(|shared| end(&shared.mailbox, life))
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => false,
+            Owner::Router
+            | Owner::Store
+            | Owner::Usage(_)
+            | Owner::Lease(_)
+            | Owner::Pin(_)
+            | Owner::LastGood(_) => false,
         }
     }
 
@@ -278,7 +284,12 @@ impl Router {
                     None => self.remove(owner),
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
+            Owner::Router
+            | Owner::Store
+            | Owner::Usage(_)
+            | Owner::Lease(_)
+            | Owner::Pin(_)
+            | Owner::LastGood(_) => {}
         }
     }
 
@@ -295,7 +306,12 @@ impl Router {
             Owner::Lockout(connection, key) => {
                 directory.lockout(connection, key).iter().for_each(|shared| count(&shared.restarts));
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
+            Owner::Router
+            | Owner::Store
+            | Owner::Usage(_)
+            | Owner::Lease(_)
+            | Owner::Pin(_)
+            | Owner::LastGood(_) => {}
         }
     }
 
@@ -325,7 +341,12 @@ impl Router {
                     shared.lockouts.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Owner::Router | Owner::Store | Owner::Usage(_) | Owner::Lease(_) | Owner::Pin(_) => {}
+            Owner::Router
+            | Owner::Store
+            | Owner::Usage(_)
+            | Owner::Lease(_)
+            | Owner::Pin(_)
+            | Owner::LastGood(_) => {}
         }
     }
 }

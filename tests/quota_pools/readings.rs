@@ -63,10 +63,10 @@ fn rules_8_4_3_an_account_has_its_own_number_by_api() {
 }
 
 #[test]
-fn routing_5_1_auto_needs_no_combo_and_a_strict_budget_is_kept() {
+fn routing_5_1_auto_needs_no_combo() {
     let stage = Stage::new("auto", 0, "");
     let answer = stage.ask(PLAIN, "auto/cheap");
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert!(answer.header("x-omniroute-decision").unwrap().starts_with("strategy=auto; provider=p"));
+    assert!(answer.header("x-omniroute-decision").unwrap().starts_with("strategy=auto; provider="));
     assert_eq!(stage.ask(PLAIN, "auto/turbo").code(), "model_not_found");
 }

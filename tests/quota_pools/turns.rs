@@ -81,7 +81,7 @@ fn routing_0_5_nobody_else_may_use_the_strategy() {
     let text =
         String::from_utf8_lossy(&checked.stdout).into_owned() + &String::from_utf8_lossy(&checked.stderr);
     assert_eq!(checked.status.code(), Some(2));
-    assert!(text.contains("is no strategy that is built, accepted: priority, p2c"), "{text}");
+    assert!(text.contains("is no strategy that is built, accepted: priority, weighted"), "{text}");
 }
 
 #[test]

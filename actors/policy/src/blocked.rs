@@ -155,10 +155,7 @@ mod tests {
         let key = excluded(Exclusion::KeyNotAllowed, None, false);
         let share = excluded(Exclusion::QuotaShareExceeded, Some(101_000), false);
         let endless = excluded(Exclusion::QuotaShareExceeded, None, false);
-        let cut = excluded(Exclusion::QuotaCutoff, Some(130_000), false);
-        let spent = excluded(Exclusion::QuotaExhausted, Some(101_000), false);
-        let dear = excluded(Exclusion::OverBudget, None, false);
-        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 32] = [
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 25] = [
             ("N", true, vec![&open, &later], Blocked::AllCoolingDown(Some(12_400))),
             ("N, held by an operator", true, vec![&isolated], Blocked::AllCoolingDown(None)),
             ("G", true, vec![&open, &lock], Blocked::SkippedUntil(40_000)),
@@ -189,6 +186,23 @@ mod tests {
             ("flow 2.15, a combo", true, vec![&endless, &unpaid], Blocked::QuotaShareExceeded(None)),
             ("share, one rests", false, vec![&share, &lock], Blocked::ModelCooldown(40_000)),
             ("share, one rests, a combo", true, vec![&share, &lock], Blocked::SkippedUntil(40_000)),
+        ];
+        for (row, combo, targets, expected) in rows {
+            let targets: Vec<Excluded> = targets.into_iter().cloned().collect();
+            assert_eq!(blocked(combo, &targets, 100_000), expected, "{row}");
+        }
+    }
+
+    /// Routing 5.3, 5.9, 11.6 and 16 #46: what quota and budget leave out.
+    #[test]
+    fn rows_of_quota_and_budget() {
+        let lock = excluded(Exclusion::ModelLockout, Some(140_000), true);
+        let gone = excluded(Exclusion::Unavailable, None, false);
+        let unpaid = excluded(Exclusion::CreditsExhausted, None, false);
+        let cut = excluded(Exclusion::QuotaCutoff, Some(130_000), false);
+        let spent = excluded(Exclusion::QuotaExhausted, Some(101_000), false);
+        let dear = excluded(Exclusion::OverBudget, None, false);
+        let rows: [(&str, bool, Vec<&Excluded>, Blocked); 7] = [
             ("11.6", false, vec![&cut, &gone], Blocked::ModelCooldown(30_000)),
             ("5.3, all cut off", true, vec![&cut], Blocked::SkippedUntil(30_000)),
             ("F, one cut off", true, vec![&cut, &gone], Blocked::Skipped),

@@ -44,8 +44,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use combos::{
-    Alias, AutoNumbers, Combo, ComboConfig, ContextNumbers, FusionNumbers, HandoffNumbers, HedgingNumbers,
-    Mapping, QueueNumbers,
+    Alias, Combo, ComboConfig, ContextNumbers, FusionNumbers, HandoffNumbers, HedgingNumbers, Mapping,
+    QueueNumbers,
 };
 pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, idle_fields, read_proxy, read_secret};
 pub use data::{ErrorDefault, ErrorRule, RuleScope};

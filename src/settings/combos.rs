@@ -92,12 +92,8 @@ pub struct ComboConfig {
     pub tiers: Option<Tiers>,
     /// What its strategy reads.
     pub strategy: StrategySettings,
-    /// Whether sessions are not kept on one account; `None`: as the settings say.
-    pub disable_session_stickiness: Option<bool>,
     /// The line of `round-robin` (routing 8.7).
     pub queue: QueueNumbers,
-    /// What `auto` is told (routing 5).
-    pub auto: AutoNumbers,
     /// What `fusion` is told (routing 6.1).
     pub fusion: FusionNumbers,
     /// What `context-relay` is told (routing 4.4).
@@ -121,33 +117,6 @@ pub struct QueueNumbers {
     pub timeout_ms: Millis,
     /// How many may wait for it; 0: none.
     pub depth: u32,
-}
-
-/// What `auto` is told.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AutoNumbers {
-    /// The providers that are chosen from; empty: all.
-    pub candidate_pool: Vec<ProviderId>,
-    /// Weights that were given, by the factor's name in config.toml; empty: the built-in ones.
-    pub weights: Vec<(&'static str, f64)>,
-    /// Name of the weights that are taken instead.
-    pub mode_pack: Option<String>,
-    /// Most that a request may be estimated to cost, USD.
-    pub budget_cap: Option<f64>,
-    /// Nothing is asked when all cost more.
-    pub budget_strict: bool,
-    /// How often any candidate is tried, 0 to 1.
-    pub exploration_rate: f64,
-    /// How one is chosen.
-    pub router_strategy: String,
-    /// Latency that 95 of 100 answers should keep, ms.
-    pub sla_target_p95_ms: Option<Millis>,
-    /// Share of errors, 0 to 1.
-    pub sla_max_error_rate: Option<f64>,
-    /// Price of a million tokens, USD.
-    pub sla_max_cost_per_1m_tokens: Option<f64>,
-    /// Whoever breaks these least comes first.
-    pub sla_hard_constraints: bool,
 }
 
 /// What `fusion` is told.

@@ -2,6 +2,7 @@
 
 use policy::combo::{Nesting, TargetSpec};
 use policy::strategy::QuotaWindow;
+use policy::strategy::auto::Weights;
 use switchtower::settings::{Combo, ComboConfig, Settings};
 
 use crate::support::{check, combo, connection, only_finding, settings};
@@ -32,11 +33,7 @@ fn routing_1_3_the_defaults() {
         (config.queue.concurrency_per_model, config.queue.timeout_ms, config.queue.depth),
         (3, 30_000, 20)
     );
-    assert_eq!(config.disable_session_stickiness, None);
-    assert!(
-        config.auto.weights.is_empty() && config.auto.candidate_pool.is_empty() && !config.auto.budget_strict
-    );
-    assert_eq!((config.auto.exploration_rate, config.auto.router_strategy.as_str()), (0.05, "rules"));
+    assert!(config.strategy.sessions);
     let fusion = &config.fusion;
     assert_eq!(
         (fusion.min_panel, fusion.straggler_grace_ms, fusion.panel_hard_timeout_ms),
@@ -99,7 +96,7 @@ fn what_a_strategy_reads_is_in_its_words() {
     assert_eq!((strategy.rotation.sticky_weighted_limit, strategy.rotation.sticky_round_robin_limit), (1, 4));
     assert_eq!(strategy.reset_window.windows, [QuotaWindow::Monthly, QuotaWindow::Session]);
     assert_eq!((strategy.quota.floor_percent, strategy.quota.stale_after_ms), (2.5, 60_000));
-    assert_eq!(config.auto.weights, [("cost_inv", 1.0), ("health", 2.0)]);
+    assert_eq!(strategy.auto.weights, Some(Weights::of([("cost_inv", 1.0), ("health", 2.0)])));
     assert!(config.hedging.gate && !config.hedging.enabled, "routing 1.5");
 }
 

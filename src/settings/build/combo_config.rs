@@ -1,13 +1,14 @@
 //! `[combos.config]`: the numbers of a combo (routing 1.3).
 
 use policy::combo::{Nesting, Tier, Tiers};
+use policy::strategy::auto::{AutoRouter, BudgetFallback, Pack, Sla, Taste, Weights};
 use policy::strategy::{
     AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
 };
 
 use super::{Context, Known, targets, validation};
 use crate::settings::combos::{
-    AutoNumbers, ComboConfig, ContextNumbers, FusionNumbers, HandoffNumbers, HedgingNumbers, QueueNumbers,
+    ComboConfig, ContextNumbers, FusionNumbers, HandoffNumbers, HedgingNumbers, QueueNumbers,
 };
 use crate::settings::finding::Place;
 use crate::settings::sheet::Sheet;
@@ -45,13 +46,11 @@ pub(super) fn read(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
         nesting: nesting(sheet),
         tiers: tiers(context, sheet),
         strategy: strategy_settings(context, sheet),
-        disable_session_stickiness: sheet.choice(key!("disable_session_stickiness")),
         queue: QueueNumbers {
             concurrency_per_model: sheet.count(key!("concurrency_per_model")),
             timeout_ms: sheet.millis(key!("queue_timeout_ms")),
             depth: sheet.count(key!("queue_depth")),
         },
-        auto: auto(context, sheet),
         fusion: fusion(sheet),
         handoff: HandoffNumbers {
             threshold: sheet.number(key!("handoff_threshold")).unwrap_or_default(),
@@ -100,11 +99,12 @@ fn tiers(context: &mut Context<'_>, sheet: &Sheet) -> Option<Tiers> {
     Some(Tiers { first, tiers: named.iter().filter_map(tier).collect() })
 }
 
-fn strategy_settings(context: &Context<'_>, sheet: &Sheet) -> StrategySettings {
+fn strategy_settings(context: &mut Context<'_>, sheet: &Sheet) -> StrategySettings {
     let number = |key: &str| sheet.number(key).unwrap_or_default();
     let of_all = context.root.is_given(OF_ALL).then(|| context.root.whole(OF_ALL)).flatten();
     let in_a_row = sheet.whole(key!("sticky_round_robin_limit")).or(of_all).unwrap_or(1);
     StrategySettings {
+        sessions: !sheet.flag(key!("disable_session_stickiness")),
         rotation: RotationSettings {
             sticky_round_robin_limit: u32::try_from(in_a_row).unwrap_or(u32::MAX).max(1),
             sticky_weighted_limit: sheet.count(key!("sticky_weighted_limit")).max(1),
@@ -122,7 +122,7 @@ fn strategy_settings(context: &Context<'_>, sheet: &Sheet) -> StrategySettings {
             windows: windows(sheet),
             tie_band_ms: sheet.millis(key!("reset_window_tie_band_ms")),
         },
-        auto: AutoSettings::default(),
+        auto: auto(context, sheet),
     }
 }
 
@@ -137,20 +137,27 @@ fn windows(sheet: &Sheet) -> Vec<QuotaWindow> {
     windows
 }
 
-fn auto(context: &mut Context<'_>, sheet: &Sheet) -> AutoNumbers {
+fn auto(context: &mut Context<'_>, sheet: &Sheet) -> AutoSettings {
     let weight = |key: &&'static str| Some((key.strip_prefix(WEIGHTS)?, sheet.number(key)?));
-    AutoNumbers {
+    let weights: Vec<(&str, f64)> = sheet.cells.keys().filter_map(weight).collect();
+    let text = |key: &str| sheet.text(key).unwrap_or_default();
+    let sla = Sla::default();
+    AutoSettings {
         candidate_pool: targets::providers(context, sheet, key!("candidate_pool")),
-        weights: sheet.cells.keys().filter_map(weight).collect(),
-        mode_pack: sheet.text(key!("mode_pack")),
-        budget_cap: sheet.number(key!("budget_cap")),
-        budget_strict: sheet.text(key!("budget_fallback")).as_deref() == Some("strict"),
+        weights: (!weights.is_empty()).then(|| Weights::of(weights)),
+        mode_pack: Pack::find(&text(key!("mode_pack"))),
+        budget_cap_usd: sheet.number(key!("budget_cap")),
+        budget_fallback: BudgetFallback::find(&text(key!("budget_fallback")))
+            .unwrap_or(BudgetFallback::Cheapest),
         exploration_rate: sheet.number(key!("exploration_rate")).unwrap_or_default(),
-        router_strategy: sheet.text(key!("router_strategy")).unwrap_or_default(),
-        sla_target_p95_ms: sheet.whole(key!("sla_target_p95_ms")),
-        sla_max_error_rate: sheet.number(key!("sla_max_error_rate")),
-        sla_max_cost_per_1m_tokens: sheet.number(key!("sla_max_cost_per_1m_tokens")),
-        sla_hard_constraints: sheet.flag(key!("sla_hard_constraints")),
+        router: AutoRouter::find(&text(key!("router_strategy"))).unwrap_or(AutoRouter::Rules),
+        sla: Sla {
+            p95_ms: sheet.whole(key!("sla_target_p95_ms")).map_or(sla.p95_ms, |ms| ms as f64),
+            error_rate: sheet.number(key!("sla_max_error_rate")).unwrap_or(sla.error_rate),
+            cost: sheet.number(key!("sla_max_cost_per_1m_tokens")).unwrap_or(sla.cost),
+            hard: sheet.flag(key!("sla_hard_constraints")),
+        },
+        taste: Taste::of_name(&text("combos[].name")),
     }
 }
 

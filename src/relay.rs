@@ -162,6 +162,8 @@ pub struct Story {
     pub combo: bool,
     /// Steps the combo has.
     pub pool_size: usize,
+    /// Why it ended without a good answer, where all attempts failed (routing 9.2, rows K and L).
+    pub terminal: Option<&'static str>,
     /// Requests sent upstream.
     pub attempts: usize,
     /// Each target tried, in order.

@@ -9,6 +9,8 @@ mod answers;
 mod counts;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 mod support;
+#[path = "failover/terminal.rs"]
+mod terminal;
 
 use std::collections::BTreeSet;
 

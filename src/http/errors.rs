@@ -2,6 +2,7 @@
 //! switchtower makes itself carries a code of `Code`; README's table is tested against it.
 
 mod codes;
+mod diagnostics;
 mod lease;
 mod own_limit;
 mod unfit;
@@ -11,15 +12,16 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use policy::blocked::Blocked;
 use policy::catalogue::Dialect;
-use policy::plan::{Excluded, NoPlan};
+use policy::plan::NoPlan;
 use policy::time::Millis;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::formats::body::BadBody;
 use crate::formats::error::{ErrorFacts, body, frame};
 use crate::relay::{Lack, Story, Trouble};
 
 pub use codes::Code;
+use diagnostics::{Recovery, with_diagnostics};
 pub(super) use lease::of_lease;
 use own_limit::own_limit;
 use unfit::unfit;
@@ -31,6 +33,8 @@ pub struct Problem {
     facts: Box<ErrorFacts>,
     retry_after_ms: Option<Millis>,
     breaker_open: bool,
+    /// What a combo's diagnostics say in headers.
+    recovery: Option<Recovery>,
 }
 
 impl Problem {
@@ -42,7 +46,7 @@ impl Problem {
             message: message.into(),
             ..ErrorFacts::default()
         };
-        Self { facts: Box::new(facts), retry_after_ms: None, breaker_open: false }
+        Self { facts: Box::new(facts), retry_after_ms: None, breaker_open: false, recovery: None }
     }
 
     /// With another status.
@@ -101,6 +105,9 @@ impl Problem {
         if self.breaker_open {
             response.insert_header(("x-omniroute-provider-breaker", "open"));
         }
+        if let Some(recovery) = self.recovery {
+            recovery.tell(&mut response);
+        }
         response.insert_header((CONTENT_TYPE, "application/json"));
         response.body(body(dialect, &self.facts).to_string())
     }
@@ -130,6 +137,11 @@ pub(super) fn capped(wait_ms: Millis, cap_ms: Millis) -> Millis {
 
 /// From a request's trouble to its error. `now`: for `reset_at`.
 pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> Problem {
+    let terminal = match &trouble {
+        Trouble::AllFailed { .. } | Trouble::UpstreamAuth | Trouble::UpstreamCredits => story.terminal,
+        Trouble::TooManyAttempts => Some("max_attempts_exceeded"),
+        _ => None,
+    };
     let problem = match trouble {
         Trouble::RouterFull => {
             Problem::new(Code::MailboxFull, "too many requests wait for the router").after(1_000)
@@ -178,7 +190,7 @@ pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> 
         }
     };
     match story.combo {
-        true => with_diagnostics(problem, story, None),
+        true => with_diagnostics(problem, story, terminal),
         false => problem,
     }
 }
@@ -280,7 +292,7 @@ fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
         ),
         Blocked::AllCoolingDown(wait) => Problem::new(
             Code::AllTargetsCoolingDown,
-            format!("every target of `{model}` is behind an open breaker"),
+            format!("every target of `{model}` rests, or is behind an open breaker"),
         )
         .kind("service_unavailable")
         .after(wait),
@@ -302,67 +314,6 @@ fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
 pub fn rfc3339(at: Millis) -> String {
     let at = i64::try_from(at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
     at.map_or_else(String::new, |at| at.to_string())
-}
-
-/// Entries of a diagnostic list (routing 9.2).
-const LONGEST_LIST: usize = 64;
-
-/// `terminal`: the reason, where it is not the code.
-fn with_diagnostics(mut problem: Problem, story: &Story, terminal: Option<&str>) -> Problem {
-    let excluded: Vec<Value> = story.excluded.iter().take(LONGEST_LIST).map(excluded).collect();
-    let order: Vec<Value> = story
-        .order
-        .iter()
-        .take(LONGEST_LIST)
-        .map(|target| json!({"provider": target.provider, "model": target.model}))
-        .collect();
-    let terminal = terminal.unwrap_or(problem.facts.code).to_ascii_lowercase();
-    let mut beside = Map::new();
-    beside.insert(
-        "diagnostics".into(),
-        json!({
-            "poolSize": story.pool_size, "attempted": story.attempts, "excluded": excluded,
-            "attemptOrder": order, "terminalReason": terminal,
-        }),
-    );
-    if let Some(action) = recovery(problem.facts.code) {
-        let mut hint = json!({"action": action, "next_step": next_step(action)});
-        if let Some(wait) = problem.retry_after_ms {
-            hint["retry_after_seconds"] = seconds(wait).min(3600).into();
-        }
-        beside.insert("recovery_hint".into(), hint);
-    }
-    problem.facts.beside = beside;
-    problem
-}
-
-/// One target that was left out, with the end of that if it is known (FC-018).
-fn excluded(target: &Excluded) -> Value {
-    let mut shown =
-        json!({"provider": target.provider, "model": target.model, "reason": target.reason.as_str()});
-    if let Some(until) = target.until {
-        shown["until"] = rfc3339(until).into();
-    }
-    shown
-}
-
-fn recovery(code: &str) -> Option<&'static str> {
-    match code {
-        "all_targets_cooling_down" => Some("wait"),
-        "ALL_TARGETS_SKIPPED" | "no_executable_targets" | "capability_mismatch" | "model_not_found" => {
-            Some("switch-combo")
-        }
-        "bad_gateway" | "gateway_timeout" | "service_unavailable" => Some("retry"),
-        _ => None,
-    }
-}
-
-fn next_step(action: &str) -> &'static str {
-    match action {
-        "wait" => "wait for the time in Retry-After and send the request again",
-        "switch-combo" => "ask for another combo or model",
-        _ => "send the request again",
-    }
 }
 
 #[cfg(test)]

@@ -356,6 +356,10 @@ fn tell_combo(story: &Story, headers: &mut HeaderMap) {
     let number = |value: usize| HeaderValue::from(value as u64);
     headers.insert(HeaderName::from_static("x-omniroute-combo-pool-size"), number(story.pool_size));
     headers.insert(HeaderName::from_static("x-omniroute-combo-attempted"), number(story.attempts));
+    let terminal = HeaderName::from_static("x-omniroute-combo-terminal-reason");
+    if let Some(reason) = story.terminal.filter(|_| !headers.contains_key(&terminal)) {
+        headers.insert(terminal, HeaderValue::from_static(reason));
+    }
     if story.excluded.is_empty() {
         return;
     }

@@ -181,6 +181,7 @@ impl<'a> Run<'a> {
         let Lane { target, mut permit, started, .. } = lane;
         let took = started.elapsed();
         self.story.waited += took;
+        self.story.terminal = None;
         self.story.tried.push(Tried::good(&target, (self.came, started), answer.status));
         self.record(&target, Some(took), false);
         self.worker.tower.metrics.attempt(&target, "success");

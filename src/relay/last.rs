@@ -1,7 +1,10 @@
 //! What a request is told when nothing is left to try (decision 9b).
 
 use policy::attempts::LastAnswer;
-use policy::blocked::{Blocked, blocked};
+use policy::blocked::{Asked, Blocked, blocked};
+use policy::plan::Excluded;
+use policy::time::Millis;
+use policy::verdict::Reason;
 
 use super::cascade::Run;
 use super::fault::Lack;
@@ -13,6 +16,9 @@ impl Run<'_> {
         if self.attempts.failures().is_empty() {
             return Outcome::Ours(self.blocked());
         }
+        let mut failures = self.attempts.failures().iter();
+        let quota = failures.all(|failed| failed.failure.reason == Reason::QuotaExhausted);
+        self.story.terminal = Some(if quota { "quota_exhausted" } else { "all_models_failed" });
         match self.attempts.last_answer() {
             LastAnswer::Upstream(failure) => self.as_it_failed(failure),
             LastAnswer::AuthFailed => Outcome::Ours(Trouble::UpstreamAuth),
@@ -27,7 +33,11 @@ impl Run<'_> {
 
     fn blocked(&self) -> Trouble {
         let now = self.worker.tower.owners.clock.now();
-        let why = blocked(self.story.combo, &self.story.excluded, now);
+        let asked = Asked::of(self.story.combo, self.story.strategy);
+        let why = blocked(asked, &self.story.excluded, now);
+        if matches!(why, Blocked::AllCoolingDown(_)) {
+            self.warn_of_rest(now);
+        }
         let provider = match why {
             Blocked::CircuitOpen(_) => self.story.excluded.first().map(|excluded| {
                 let handle = self.worker.tower.owners.directory.provider(&excluded.provider);
@@ -37,6 +47,18 @@ impl Run<'_> {
             _ => None,
         };
         Trouble::Blocked(why, provider)
+    }
+
+    /// Decision 26d: one line says who of the combo is out, why, and for how long.
+    fn warn_of_rest(&self, now: Millis) {
+        let target = |target: &Excluded| {
+            let left = target.until.map(|until| until.saturating_sub(now).div_ceil(1_000));
+            let left = left.map_or_else(|| "?".into(), |seconds| seconds.to_string());
+            format!("{}/{}: {} {left} s", target.provider, target.model, target.reason.as_str())
+        };
+        let targets: Vec<String> = self.story.excluded.iter().map(target).collect();
+        let combo = self.plan.combo.as_deref().unwrap_or_default();
+        tracing::warn!(combo, targets = targets.join(", "), "every target of the combo rests");
     }
 
     fn smallest_wait(&self) -> Option<u64> {

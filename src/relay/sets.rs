@@ -12,7 +12,7 @@ use std::time::Duration;
 use actors::lease::desk::NoLease;
 use actors::mailbox::Unanswered;
 use actors::router::pick::{Look, Pick, Picked};
-use policy::blocked::{Blocked, blocked};
+use policy::blocked::{Asked, Blocked, blocked};
 use policy::change::Exclusion;
 use policy::cooldown_wait::SetEnd;
 use policy::time::Millis;
@@ -193,7 +193,8 @@ impl Run<'_> {
     /// An earlier set's answer, with the wait as it is now.
     fn still(&self, mut earlier: Outcome) -> Outcome {
         let now = self.worker.tower.owners.clock.now();
-        let wait_ms = blocked(self.story.combo, &self.story.excluded, now).wait_ms();
+        let asked = Asked::of(self.story.combo, self.story.strategy);
+        let wait_ms = blocked(asked, &self.story.excluded, now).wait_ms();
         match &mut earlier {
             Outcome::Upstream(Reply { retry_after_ms, .. })
             | Outcome::Ours(Trouble::AllFailed { retry_after_ms, .. }) => {

@@ -26,7 +26,8 @@ pub enum Blocked {
     NoUsableConnection,
     /// A combo without a target.
     NoExecutableTargets,
-    /// Every target of the combo is behind an open breaker (row N, answered as row A).
+    /// Every target of the combo is behind an open breaker (row N), or out of a draw and one of them
+    /// for a while (row A).
     AllCoolingDown(Option<Millis>),
     /// Every target was skipped and the earliest passes by itself (row G).
     SkippedUntil(Millis),
@@ -48,8 +49,31 @@ impl Blocked {
     }
 }
 
-/// Judges a request that was sent to nobody. `combo`: one was asked for.
-pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A provider's model.
+    Direct,
+    /// A combo.
+    Combo,
+    /// A combo that draws among those that could be asked: who rests was not in the draw (row A).
+    Draw,
+}
+
+impl Asked {
+    /// What a plan is of, by the name of its strategy.
+    pub fn of(combo: bool, strategy: &str) -> Self {
+        match (combo, strategy) {
+            (false, _) => Self::Direct,
+            (true, "weighted") => Self::Draw,
+            (true, _) => Self::Combo,
+        }
+    }
+}
+
+/// Judges a request that was sent to nobody.
+pub fn blocked(asked: Asked, excluded: &[Excluded], now: Millis) -> Blocked {
+    let combo = asked != Asked::Direct;
     let any = |why: Exclusion| excluded.iter().any(|target| target.reason == why);
     let all = |test: &dyn Fn(&Excluded) -> bool| !excluded.is_empty() && excluded.iter().all(test);
     let circuit = |target: &Excluded| matches!(target.reason, Exclusion::CircuitOpen | Exclusion::Isolated);
@@ -77,6 +101,13 @@ pub fn blocked(combo: bool, excluded: &[Excluded], now: Millis) -> Blocked {
     }
     if excluded.is_empty() {
         return if combo { Blocked::NoExecutableTargets } else { Blocked::NoUsableConnection };
+    }
+    if asked == Asked::Draw {
+        // Row A; routing 16 #80, #81.
+        return match excluded.iter().any(|target| target.reason.is_timer()) {
+            true => Blocked::AllCoolingDown(wait(&|target| target.reason.is_timer())),
+            false => Blocked::NoExecutableTargets,
+        };
     }
     match combo {
         // Routing 16 #46: who has nothing left was not in the combo's draw.
@@ -129,7 +160,7 @@ impl Excluded {
 
 #[cfg(test)]
 mod tests {
-    use super::{Blocked, blocked};
+    use super::{Asked, Blocked, blocked};
     use crate::change::Exclusion;
     use crate::plan::Excluded;
 
@@ -189,7 +220,11 @@ mod tests {
         ];
         for (row, combo, targets, expected) in rows {
             let targets: Vec<Excluded> = targets.into_iter().cloned().collect();
-            assert_eq!(blocked(combo, &targets, 100_000), expected, "{row}");
+            assert_eq!(
+                blocked(if combo { Asked::Combo } else { Asked::Direct }, &targets, 100_000),
+                expected,
+                "{row}"
+            );
         }
     }
 
@@ -213,7 +248,30 @@ mod tests {
         ];
         for (row, combo, targets, expected) in rows {
             let targets: Vec<Excluded> = targets.into_iter().cloned().collect();
-            assert_eq!(blocked(combo, &targets, 100_000), expected, "{row}");
+            assert_eq!(
+                blocked(if combo { Asked::Combo } else { Asked::Direct }, &targets, 100_000),
+                expected,
+                "{row}"
+            );
+        }
+    }
+
+    /// Routing 16 #80, #81.
+    #[test]
+    fn rows_80_and_81_of_a_draw() {
+        let lock = excluded(Exclusion::ModelLockout, Some(157_000), true);
+        let open = excluded(Exclusion::CircuitOpen, Some(112_400), true);
+        let endless = excluded(Exclusion::ModelLockout, None, true);
+        let gone = excluded(Exclusion::Unavailable, None, false);
+        let rows: [(&str, &[&Excluded], Blocked); 4] = [
+            ("80", &[&lock, &open], Blocked::AllCoolingDown(Some(12_400))),
+            ("81 only unavailable", &[&gone], Blocked::NoExecutableTargets),
+            ("81 no time known", &[&endless, &gone], Blocked::AllCoolingDown(None)),
+            ("nothing at all", &[], Blocked::NoExecutableTargets),
+        ];
+        for (row, targets, expected) in rows {
+            let targets: Vec<Excluded> = targets.iter().map(|target| (*target).clone()).collect();
+            assert_eq!(blocked(Asked::Draw, &targets, 100_000), expected, "{row}");
         }
     }
 }

@@ -43,10 +43,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use combos::{
-    Alias, Combo, ComboConfig, ContextNumbers, FusionNumbers, HandoffNumbers, HedgingNumbers, Mapping,
-    QueueNumbers,
-};
+pub use combos::{Alias, Combo, ComboConfig, ContextNumbers, HedgingNumbers, Mapping, QueueNumbers};
 pub use connection_fields::{Detail, SECRETS, check_fields, fields_of, idle_fields, read_proxy, read_secret};
 pub use data::{ErrorDefault, ErrorRule, RuleScope};
 pub use effective::{Effective, tree};

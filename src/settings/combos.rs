@@ -94,10 +94,6 @@ pub struct ComboConfig {
     pub strategy: StrategySettings,
     /// The line of `round-robin` (routing 8.7).
     pub queue: QueueNumbers,
-    /// What `fusion` is told (routing 6.1).
-    pub fusion: FusionNumbers,
-    /// What `context-relay` is told (routing 4.4).
-    pub handoff: HandoffNumbers,
     /// Which contexts its targets must have (routing 3.6).
     pub context: ContextNumbers,
     /// When no target can do what is asked, all are tried (routing 3.5).
@@ -117,34 +113,6 @@ pub struct QueueNumbers {
     pub timeout_ms: Millis,
     /// How many may wait for it; 0: none.
     pub depth: u32,
-}
-
-/// What `fusion` is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FusionNumbers {
-    /// Who makes one answer of all; `None`: the first target.
-    pub judge_model: Option<String>,
-    /// From how many answers on stragglers are waited for only a while.
-    pub min_panel: u32,
-    /// That while, ms.
-    pub straggler_grace_ms: Millis,
-    /// How long an answer may take, ms.
-    pub panel_hard_timeout_ms: Millis,
-    /// How many are asked; `None`: all.
-    pub max_panel: Option<u32>,
-}
-
-/// What `context-relay` is told.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HandoffNumbers {
-    /// From what use of its quota on an account hands over, 0.5 to 0.94.
-    pub threshold: f64,
-    /// Who writes the summary; `None`: the model that is asked.
-    pub model: Option<String>,
-    /// Providers whose accounts hand over.
-    pub providers: Vec<ProviderId>,
-    /// How many messages are summed up.
-    pub max_messages: u32,
 }
 
 /// Which contexts targets must have.

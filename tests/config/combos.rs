@@ -1,8 +1,8 @@
 //! `[[combos]]`, `[[model_combo_mappings]]` and `[aliases]` of the file (routing 1, 2.9).
 
 use policy::combo::{Nesting, TargetSpec};
-use policy::strategy::QuotaWindow;
 use policy::strategy::auto::Weights;
+use policy::strategy::{FusionSettings, QuotaWindow, RelaySettings};
 use switchtower::settings::{Combo, ComboConfig, Settings};
 
 use crate::support::{check, combo, connection, only_finding, settings};
@@ -34,13 +34,6 @@ fn routing_1_3_the_defaults() {
         (3, 30_000, 20)
     );
     assert!(config.strategy.sessions);
-    let fusion = &config.fusion;
-    assert_eq!(
-        (fusion.min_panel, fusion.straggler_grace_ms, fusion.panel_hard_timeout_ms),
-        (2, 8_000, 90_000)
-    );
-    assert_eq!((config.handoff.threshold, config.handoff.max_messages), (0.85, 30));
-    assert_eq!(config.handoff.providers, ["codex".into()]);
     assert!(!config.context.strict && config.context.min_window.is_none() && !config.compat_filter_fail_open);
     assert_eq!((config.hedging.gate, config.hedging.enabled, config.hedging.delay_ms), (false, false, 500));
 }
@@ -98,6 +91,27 @@ fn what_a_strategy_reads_is_in_its_words() {
     assert_eq!((strategy.quota.floor_percent, strategy.quota.stale_after_ms), (2.5, 60_000));
     assert_eq!(strategy.auto.weights, Some(Weights::of([("cost_inv", 1.0), ("health", 2.0)])));
     assert!(config.hedging.gate && !config.hedging.enabled, "routing 1.5");
+}
+
+#[test]
+fn what_asks_several_models_is_told_so() {
+    let lines = "config = { judge_model = \"p/j\", fusion_tuning = { min_panel = 3, straggler_grace_ms = 1, panel_hard_timeout_ms = 2, max_panel = 4 }, handoff_threshold = 0.6, handoff_model = \"p/s\", handoff_providers = [\"p\"], max_messages_for_summary = 7 }";
+    let strategy = &settings(&of(lines)).combos[0].config.strategy;
+    let fusion = FusionSettings {
+        judge: Some("p/j".into()),
+        min_panel: 3,
+        straggler_grace_ms: 1,
+        panel_hard_timeout_ms: 2,
+        max_panel: Some(4),
+    };
+    assert_eq!(strategy.fusion, fusion);
+    let relay = RelaySettings {
+        threshold: 0.6,
+        model: Some("p/s".into()),
+        providers: vec!["p".into()],
+        max_messages: 7,
+    };
+    assert_eq!(strategy.relay, relay);
 }
 
 #[test]

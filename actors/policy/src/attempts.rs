@@ -26,7 +26,7 @@ pub use settings::AttemptSettings;
 pub const MAX_DISPATCHES: usize = 30;
 
 /// A stated wait up to this long takes the place of the retry delay (decision 26a), ms.
-const LONGEST_STATED_WAIT_MS: Millis = 10_000;
+pub const LONGEST_STATED_WAIT_MS: Millis = 10_000;
 
 /// What the request does next.
 #[derive(Clone, Debug, PartialEq, Eq)]

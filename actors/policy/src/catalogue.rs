@@ -182,6 +182,8 @@ pub struct Step {
     pub allowed: Arc<[ConnectionId]>,
     /// It may be passed only when all its failures were exhausted quota (routing 4.1).
     pub only_on_quota: bool,
+    /// What a pipeline says before it (routing 6.2b).
+    pub prompt: Option<Arc<str>>,
 }
 
 impl Step {
@@ -195,6 +197,7 @@ impl Step {
             connection: None,
             allowed: Arc::default(),
             only_on_quota: false,
+            prompt: None,
         }
     }
 

@@ -27,6 +27,9 @@ pub const MOST_STEPS: usize = 10_000;
 pub const EXECUTING: &[&str] =
     &["priority", "round-robin", "random", "strict-random", "weighted", "fill-first"];
 
+/// The strategies for which a nested combo is one voice, however it is run otherwise (routing 6.1a).
+pub const FANNING: &[&str] = &["fusion", "pipeline"];
+
 /// How a nested combo is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nesting {
@@ -122,6 +125,7 @@ impl Spec {
 
     /// Its nested combos are asked as a whole (routing 2.6).
     pub fn executes(&self) -> bool {
-        self.nesting == Nesting::Execute && EXECUTING.contains(&self.strategy)
+        let wanted = self.nesting == Nesting::Execute && EXECUTING.contains(&self.strategy);
+        wanted || FANNING.contains(&self.strategy)
     }
 }

@@ -2,7 +2,9 @@
 //! (routing 2.1, 3, 7.2, 12; contract 8, "Models").
 
 mod accounts;
+mod direct;
 mod entries;
+mod fan;
 mod filters;
 mod leads;
 mod names;
@@ -27,6 +29,7 @@ use crate::change::Exclusion;
 use crate::combo::DEEPEST;
 use crate::dice::Dice;
 use crate::gate::Patience;
+use crate::handoff::Relay;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::Latency;
 use crate::lease::OwnerHash;
@@ -39,6 +42,8 @@ use crate::validation::Validation;
 pub use filters::{Filters, Lack};
 
 use entries::{Entries, Entry};
+pub use direct::of_step;
+pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Who};
 use filters::Sieve;
 pub use leads::{Leads, leads};
 use names::Named;
@@ -195,6 +200,10 @@ pub struct Plan {
     pub notes: Vec<(Arc<str>, Note)>,
     /// The first target counts as in flight from the pick on (routing 4.13e).
     pub reserves: bool,
+    /// The targets do not stand in for each other: these are asked for one answer (routing 6).
+    pub fan: Option<Arc<Fan>>,
+    /// What its session hands over, where the combo does that (routing 4.4).
+    pub relay: Option<Box<Relay>>,
 }
 
 /// Everything a plan is made from.
@@ -217,16 +226,7 @@ pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan
         Named::Made(combo) => return of_combo(ask, &combo, world, dice),
         Named::Model(provider, model) => (provider, model),
     };
-    if !provider.dialects.contains(&ask.dialect) {
-        return Err(NoPlan::FormatNotSupported(provider.dialects.clone()));
-    }
-    let step = Step::new(provider.id.clone(), model);
-    let attempts = AttemptSettings { waits: world.catalogue.direct_waits, ..AttemptSettings::direct() };
-    let mut plan = empty(None, "single", attempts, 1);
-    plan.timed = world.catalogue.accounts.records_latency() || Session::of(ask, world).is_some();
-    plan.reads_quota = world.catalogue.reads_quota;
-    add_step(&mut plan, Turn { index: 0, step: &step, left: 0, only: None, place: None }, ask, world, dice);
-    Ok(plan)
+    of_step(&Step::new(provider.id.clone(), model), ask, world, dice)
 }
 
 fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
@@ -234,6 +234,7 @@ fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice)
     plan.timed = true;
     plan.reads_quota = world.catalogue.reads_quota;
     plan.validation = combo.validation.clone();
+    plan.fan = fan::fan(combo, world.catalogue);
     let mut making = Making { plan, steps: 0, barred: false, ask, world, dice };
     making.add(combo, None, DEEPEST)?;
     let plan = making.plan;
@@ -377,6 +378,8 @@ pub(crate) fn empty(
         validation: None,
         notes: Vec::new(),
         reserves: false,
+        fan: None,
+        relay: None,
     }
 }
 

@@ -10,6 +10,7 @@ pub mod auto;
 mod cache_optimized;
 mod context_optimized;
 mod cost_optimized;
+mod fan;
 mod fill_first;
 mod headroom;
 mod least_used;
@@ -36,6 +37,7 @@ pub use auto::{Auto, AutoSettings};
 pub use cache_optimized::CacheOptimized;
 pub use context_optimized::ContextOptimized;
 pub use cost_optimized::CostOptimized;
+pub use fan::{ContextRelay, Fusion, Pipeline};
 pub use fill_first::FillFirst;
 pub use headroom::Headroom;
 pub use least_used::LeastUsed;
@@ -48,13 +50,17 @@ pub use random::Random;
 pub use reset_aware::ResetAware;
 pub use reset_window::ResetWindow;
 pub use round_robin::RoundRobin;
-pub use settings::{QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings};
+pub use settings::{
+    FusionSettings, QuotaSettings, QuotaWindow, RelaySettings, ResetWindowSettings, RotationSettings,
+    StrategySettings,
+};
 pub use state::{ComboState, Deck, LastGood, News, Note, Sticky};
 pub use strict_random::StrictRandom;
 pub use weighted::Weighted;
 
 use crate::change::Refusal;
 use crate::dice::Dice;
+use crate::plan::FanKind;
 use crate::request::Traits;
 use crate::time::Millis;
 
@@ -124,6 +130,10 @@ pub trait Strategy: Sync {
     }
     /// Orders the entries. The pool is asked only for what the rule really compares.
     fn rank(&self, field: &Field<'_>, dice: &mut dyn Dice) -> Ranked;
+    /// It asks several entries for one answer, and so (routing 6); `None`: they stand in for each other.
+    fn fan(&self, _settings: &StrategySettings) -> Option<FanKind> {
+        None
+    }
     /// An attempt was judged: what the combo remembers of it for the next order.
     fn heard(&self, _state: &mut ComboState, _news: &News<'_>, _settings: &StrategySettings) {}
     /// A burst of picks must see each other before anybody has answered: the first target counts as
@@ -154,6 +164,7 @@ pub static STRATEGIES: &[&dyn Strategy] = &[
     &Priority,
     &Weighted,
     &RoundRobin,
+    &ContextRelay,
     &FillFirst,
     &P2c,
     &Random,
@@ -168,6 +179,8 @@ pub static STRATEGIES: &[&dyn Strategy] = &[
     &Lkgp,
     &ContextOptimized,
     &CacheOptimized,
+    &Fusion,
+    &Pipeline,
 ];
 
 /// The strategy of that name or alias, whatever its case (routing 0.5).

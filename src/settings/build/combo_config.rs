@@ -3,13 +3,12 @@
 use policy::combo::{Nesting, Tier, Tiers};
 use policy::strategy::auto::{AutoRouter, BudgetFallback, Pack, Sla, Taste, Weights};
 use policy::strategy::{
-    AutoSettings, QuotaSettings, QuotaWindow, ResetWindowSettings, RotationSettings, StrategySettings,
+    AutoSettings, FusionSettings, QuotaSettings, QuotaWindow, RelaySettings, ResetWindowSettings,
+    RotationSettings, StrategySettings,
 };
 
 use super::{Context, Known, targets, validation};
-use crate::settings::combos::{
-    ComboConfig, ContextNumbers, FusionNumbers, HandoffNumbers, HedgingNumbers, QueueNumbers,
-};
+use crate::settings::combos::{ComboConfig, ContextNumbers, HedgingNumbers, QueueNumbers};
 use crate::settings::finding::Place;
 use crate::settings::sheet::Sheet;
 
@@ -50,13 +49,6 @@ pub(super) fn read(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
             concurrency_per_model: sheet.count(key!("concurrency_per_model")),
             timeout_ms: sheet.millis(key!("queue_timeout_ms")),
             depth: sheet.count(key!("queue_depth")),
-        },
-        fusion: fusion(sheet),
-        handoff: HandoffNumbers {
-            threshold: sheet.number(key!("handoff_threshold")).unwrap_or_default(),
-            model: sheet.text(key!("handoff_model")),
-            providers: targets::providers(context, sheet, key!("handoff_providers")),
-            max_messages: sheet.count(key!("max_messages_for_summary")),
         },
         context: ContextNumbers {
             min_window: sheet.whole(key!("context_requirements.min_context_window")),
@@ -123,6 +115,8 @@ fn strategy_settings(context: &mut Context<'_>, sheet: &Sheet) -> StrategySettin
             tie_band_ms: sheet.millis(key!("reset_window_tie_band_ms")),
         },
         auto: auto(context, sheet),
+        fusion: fusion(sheet),
+        relay: relay(context, sheet),
     }
 }
 
@@ -161,14 +155,22 @@ fn auto(context: &mut Context<'_>, sheet: &Sheet) -> AutoSettings {
     }
 }
 
-fn fusion(sheet: &Sheet) -> FusionNumbers {
-    let most = sheet.whole(key!("fusion_tuning.max_panel"));
-    FusionNumbers {
-        judge_model: sheet.text(key!("judge_model")),
-        min_panel: sheet.count(key!("fusion_tuning.min_panel")),
+fn fusion(sheet: &Sheet) -> FusionSettings {
+    FusionSettings {
+        judge: sheet.text(key!("judge_model")).map(Into::into),
+        min_panel: sheet.count(key!("fusion_tuning.min_panel")) as usize,
         straggler_grace_ms: sheet.millis(key!("fusion_tuning.straggler_grace_ms")),
         panel_hard_timeout_ms: sheet.millis(key!("fusion_tuning.panel_hard_timeout_ms")),
-        max_panel: most.and_then(|most| u32::try_from(most).ok()),
+        max_panel: sheet.whole(key!("fusion_tuning.max_panel")).and_then(|most| most.try_into().ok()),
+    }
+}
+
+fn relay(context: &mut Context<'_>, sheet: &Sheet) -> RelaySettings {
+    RelaySettings {
+        threshold: sheet.number(key!("handoff_threshold")).unwrap_or_default(),
+        model: sheet.text(key!("handoff_model")).map(Into::into),
+        providers: targets::providers(context, sheet, key!("handoff_providers")),
+        max_messages: sheet.count(key!("max_messages_for_summary")) as usize,
     }
 }
 

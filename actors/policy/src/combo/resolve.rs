@@ -183,6 +183,7 @@ impl<'a> Making<'a> {
             connection: spec.connection.clone(),
             allowed: spec.allowed.clone(),
             only_on_quota: spec.only_on_quota,
+            prompt: spec.prompt.clone(),
         });
     }
 }

@@ -293,3 +293,15 @@ fn refs_that_multiply_are_bounded() {
     assert_eq!(check(&specs), [many("R0", 1_000_000), many("R1", 100_000)]);
     assert!((4_000..super::MOST_STEPS).contains(&one(&specs, "R0").steps.len()));
 }
+
+#[test]
+fn routing_6_1_a_a_fan_asks_its_nested_combos_as_a_whole() {
+    for strategy in ["fusion", "pipeline"] {
+        let fan = Spec { strategy, ..spec("fan", &["p/big", ">inner"]) };
+        let resolved = one(&[fan, spec("inner", &["p/small"])], "fan");
+        assert!(resolved.nests);
+        assert_eq!(models(&resolved).len(), 1);
+        let nested: Vec<Option<&str>> = resolved.units.iter().map(|unit| unit.nested.as_deref()).collect();
+        assert_eq!(nested, [None, Some("inner")]);
+    }
+}

@@ -1,6 +1,10 @@
 //! The numbers of a combo that its strategy reads (routing 1.3), in one place so that every
 //! default stands once.
 
+mod fan;
+
+pub use fan::{FusionSettings, RelaySettings};
+
 use super::auto::AutoSettings;
 use crate::time::{DAY, MINUTE, Millis};
 
@@ -17,6 +21,10 @@ pub struct StrategySettings {
     pub reset_window: ResetWindowSettings,
     /// Of `auto`.
     pub auto: AutoSettings,
+    /// Of `fusion`.
+    pub fusion: FusionSettings,
+    /// Of `context-relay`.
+    pub relay: RelaySettings,
 }
 
 impl Default for StrategySettings {
@@ -27,6 +35,8 @@ impl Default for StrategySettings {
             quota: QuotaSettings::default(),
             reset_window: ResetWindowSettings::default(),
             auto: AutoSettings::default(),
+            fusion: FusionSettings::default(),
+            relay: RelaySettings::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use policy::breaker::{BreakerSnapshot, BreakerView};
 use policy::change::Change;
 use policy::cooldown::CooldownSnapshot;
 use policy::egress::Egress;
+use policy::handoff::{Handoff, HandoffKey};
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lease::{OwnerHash, Row};
 use policy::limiter::{Learnt, LimiterKey};
@@ -43,6 +44,8 @@ pub enum Owner {
     Pin(PinKey),
     /// Who served a combo last. The router owns it; it is a record, no actor.
     LastGood(Arc<str>),
+    /// A summary for a session's next account: a record of the router's too.
+    Handoff(HandoffKey),
 }
 
 impl Owner {
@@ -58,6 +61,7 @@ impl Owner {
             Self::Lease(_) => "lease",
             Self::Pin(_) => "pin",
             Self::LastGood(_) => "last_good",
+            Self::Handoff(_) => "handoff",
         }
     }
 
@@ -73,6 +77,7 @@ impl Owner {
             Self::Lease(owner) => owner.to_string(),
             Self::LastGood(combo) => combo.to_string(),
             Self::Pin(PinKey { provider, session }) => format!("{provider}/{session}"),
+            Self::Handoff(HandoffKey { session, combo }) => format!("{session}/{combo}"),
         }
     }
 }
@@ -116,6 +121,8 @@ pub enum Snapshot {
     Pin(Pin),
     /// Of a combo.
     LastGood(LastGood),
+    /// Of a summary, sealed.
+    Handoff(Handoff),
 }
 
 /// What an owner publishes.

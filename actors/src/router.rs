@@ -5,6 +5,7 @@
 //! one pure call on what it already knows.
 
 pub mod family;
+pub mod handoffs;
 mod memory;
 pub mod offer;
 pub mod pick;
@@ -27,6 +28,7 @@ use crate::provider::Leave;
 use crate::watch::{DeathWatch, stop_when_heard};
 
 use family::Family;
+use handoffs::Handoffs;
 use memory::RoutingMemory;
 pub use memory::seeded;
 use sessions::Sessions;
@@ -54,6 +56,7 @@ pub struct Router {
     memory: RoutingMemory,
     sharing: share::Sharing,
     sessions: Sessions,
+    handoffs: Handoffs,
     family: Family,
     dice: fastrand::Rng,
     watch: DeathWatch,
@@ -76,6 +79,8 @@ opens_letters! { Router:
     siblings::CoolSiblings,
     offer::Offer,
     offer::Tenancy,
+    handoffs::BeginHandoff,
+    handoffs::EndHandoff,
     #[cfg(feature = "test-hooks")]
     crate::messages::Poison,
 }
@@ -91,6 +96,7 @@ impl Router {
         let (store, now) = (&seed.links.store, seed.links.clock.now());
         let sharing = share::Sharing::restored(usage, pools, store, now);
         let sessions = Sessions::restored(std::mem::take(&mut restored.pins), store, now);
+        let handoffs = Handoffs::restored(std::mem::take(&mut restored.handoffs), store, now);
         let leases = std::mem::take(&mut restored.leases);
         Tenancies::new(&seed.links.router, &seed.links.store).with(|book| {
             book.restore(leases, now);
@@ -105,6 +111,7 @@ impl Router {
             memory: RoutingMemory::restored(last_good),
             sharing,
             sessions,
+            handoffs,
             family: Family::new(restored, &seed.directory),
             dice,
             seed,

@@ -3,6 +3,7 @@
 use actors::messages::{ConnectionSnapshot, Owner, Snapshot};
 use policy::affinity::{Pin, PinKey};
 use policy::breaker::BreakerSnapshot;
+use policy::handoff::{Handoff, HandoffKey};
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lease::{OwnerHash, Row};
 use policy::lockout::{LockKey, LockoutSnapshot};
@@ -39,6 +40,8 @@ pub enum Record {
     Pin(PinKey, Pin),
     /// Who served a combo last.
     LastGood(String, LastGood),
+    /// Of a summary for a session's next account.
+    Handoff(HandoffKey, Handoff),
 }
 
 /// Why a record cannot be read.
@@ -65,6 +68,7 @@ pub(super) fn place(owner: &Owner) -> Option<(Tree, String)> {
         Owner::Lease(owner) => Some((Tree::Leases, owner.to_string())),
         Owner::Pin(_) => Some((Tree::Pins, owner.id())),
         Owner::LastGood(_) => Some((Tree::LastGood, owner.id())),
+        Owner::Handoff(_) => Some((Tree::Handoffs, owner.id())),
         Owner::Router | Owner::Store => None,
     }
 }
@@ -79,6 +83,7 @@ pub(super) fn write(snapshot: &Snapshot) -> Result<Vec<u8>, serde_json::Error> {
         Snapshot::Lease(data) => seal(data),
         Snapshot::Pin(data) => seal(data),
         Snapshot::LastGood(data) => seal(data),
+        Snapshot::Handoff(data) => seal(data),
     }
 }
 
@@ -124,6 +129,7 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
         Tree::Leases => lease(key, open(value)?).map(Record::Lease),
         Tree::LastGood => Ok(Record::LastGood(key.to_owned(), open(value)?)),
         Tree::Pins => Ok(Record::Pin(pin(key).ok_or(Unreadable::Key)?, open(value)?)),
+        Tree::Handoffs => Ok(Record::Handoff(handoff(key).ok_or(Unreadable::Key)?, open(value)?)),
         Tree::Settings
         | Tree::ProviderConnections
         | Tree::Providers
@@ -144,6 +150,13 @@ fn pin(text: &str) -> Option<PinKey> {
     let (provider, session) =
         text.split_once('/').filter(|(provider, session)| is_id(provider) && is_id(session))?;
     Some(PinKey { provider: provider.into(), session: session.into() })
+}
+
+/// `SESSION/COMBO`: a combo's name may hold slashes.
+fn handoff(text: &str) -> Option<HandoffKey> {
+    let (session, combo) =
+        text.split_once('/').filter(|(session, combo)| is_id(session) && !combo.is_empty())?;
+    Some(HandoffKey { session: session.into(), combo: combo.into() })
 }
 
 /// `POOL/START/KEY`: a key may be called anything.

@@ -53,6 +53,8 @@ pub enum Tree {
     Pins,
     /// Who served each combo last.
     LastGood,
+    /// Summaries for next accounts, sealed.
+    Handoffs,
     /// What requests took, by day, key and who answered.
     History,
     /// Tokens of OAuth connections by id.
@@ -65,7 +67,7 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
@@ -81,6 +83,7 @@ impl Tree {
         Self::Leases,
         Self::Pins,
         Self::LastGood,
+        Self::Handoffs,
         Self::History,
         Self::Tokens,
         Self::Meta,
@@ -105,6 +108,7 @@ impl Tree {
             Self::Leases => "session_leases",
             Self::Pins => "pins",
             Self::LastGood => "last_good",
+            Self::Handoffs => "handoffs",
             Self::History => "usage_history",
             Self::Tokens => "oauth_tokens",
             Self::Meta => "meta",
@@ -123,6 +127,7 @@ impl Tree {
                 | Self::Leases
                 | Self::Pins
                 | Self::LastGood
+                | Self::Handoffs
         )
     }
 }
@@ -335,6 +340,7 @@ fn load(db: &sled::Db) -> Result<Restored, sled::Error> {
                 Ok(Record::Lease(row)) => restored.leases.push(row),
                 Ok(Record::Pin(key, pin)) => restored.pins.push((key, pin)),
                 Ok(Record::LastGood(combo, good)) => restored.last_good.push((combo.into(), good)),
+                Ok(Record::Handoff(key, handoff)) => restored.handoffs.push((key, handoff)),
                 Err(error) => quarantine(db, tree, &key, &value, &error)?,
             }
         }

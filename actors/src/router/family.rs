@@ -10,6 +10,7 @@ use std::time::Duration;
 use actix::{AsyncContext, Context, Handler, Message};
 use policy::affinity::{Pin, PinKey};
 use policy::breaker::BreakerSnapshot;
+use policy::handoff::{Handoff, HandoffKey};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lease::Row;
 use policy::lockout::{LockKey, LockOrder, Lockout as Rule, LockoutSnapshot};
@@ -50,6 +51,8 @@ pub struct Restored {
     pub pins: Vec<(PinKey, Pin)>,
     /// Who served each combo last.
     pub last_good: Vec<(Arc<str>, LastGood)>,
+    /// Summaries for next accounts.
+    pub handoffs: Vec<(HandoffKey, Handoff)>,
 }
 
 /// A model failed on a connection in a way that locks it.
@@ -241,7 +244,8 @@ impl Handler<Restart> for Router {
             | Owner::Usage(_)
             | Owner::Lease(_)
             | Owner::Pin(_)
-            | Owner::LastGood(_) => {}
+            | Owner::LastGood(_)
+            | Owner::Handoff(_) => {}
         }
     }
 }

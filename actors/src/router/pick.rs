@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use actix::{Handler, Message};
-use policy::catalogue::{Catalogue, Dialect};
+use policy::catalogue::{Catalogue, Dialect, Step};
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::latency::Sample;
 use policy::lease::Fence;
-use policy::plan::{Ask, NoPlan, Place, Plan, World, plan, prefer};
+use policy::plan::{Ask, NoPlan, Place, Plan, World, of_step, plan, prefer};
 use policy::request::Traits;
 use policy::strategy::{Auto, Strategy, StrategySettings, auto};
 
@@ -36,6 +36,8 @@ pub struct Pick {
     pub traits: Arc<Traits>,
     /// What it says of its lease.
     pub lease: Option<Fence>,
+    /// This step and nothing else, whatever the model's name may stand for.
+    pub step: Option<Arc<Step>>,
 }
 
 impl Pick {
@@ -49,6 +51,7 @@ impl Pick {
             key: None,
             limited: false,
             lease: None,
+            step: None,
             traits: Arc::default(),
         }
     }
@@ -109,10 +112,14 @@ impl Router {
         let world = World { catalogue: &blueprint.catalogue, board: &self.board, memory: &memory, now };
         let (dialect, lease) = (pick.dialect, pick.lease.as_ref().map(|fence| &fence.owner));
         let ask = Ask { model: &pick.model, dialect, allowed, traits: &pick.traits, lease };
-        let mut plan = plan(&ask, world, &mut Seeded(dice))?;
+        let mut plan = match &pick.step {
+            Some(step) => of_step(step, &ask, world, &mut Seeded(dice))?,
+            None => plan(&ask, world, &mut Seeded(dice))?,
+        };
         if let Some(preferred) = &pick.preferred {
             prefer(&mut plan.targets, preferred);
         }
+        plan.relay = self.relay(&plan, &pick.traits);
         let last = self.hold_back(&mut plan, pick.key.as_ref(), pools, now);
         Ok((plan, last))
     }
@@ -126,6 +133,11 @@ impl Handler<Pick> for Router {
         let planned = self.plan(&pick, &mut dice);
         self.dice = dice;
         let (mut plan, last) = planned?;
+        // Its parts are picked one by one.
+        if plan.fan.is_some() {
+            plan.notes.clear();
+            return Ok(Picked { plan, lease: None });
+        }
         let lease = self.take_turns(&mut plan, &last);
         let blueprint = self.seed.blueprint.load();
         let counts_use = blueprint.catalogue.accounts.counts_use();

@@ -101,7 +101,8 @@ impl Router {
             | Owner::Usage(_)
             | Owner::Lease(_)
             | Owner::Pin(_)
-            | Owner::LastGood(_) => {}
+            | Owner::LastGood(_)
+            | Owner::Handoff(_) => {}
         }
     }
 }

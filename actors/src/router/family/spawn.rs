@@ -84,7 +84,8 @@ impl Router {
                 | Owner::Usage(_)
                 | Owner::Lease(_)
                 | Owner::Pin(_)
-                | Owner::LastGood(_) => true,
+                | Owner::LastGood(_)
+                | Owner::Handoff(_) => true,
             };
             if !known {
                 store.save(owner.clone(), None);
@@ -134,7 +135,8 @@ impl Router {
             | Owner::Usage(_)
             | Owner::Lease(_)
             | Owner::Pin(_)
-            | Owner::LastGood(_) => false,
+            | Owner::LastGood(_)
+            | Owner::Handoff(_) => false,
         }
     }
 
@@ -289,7 +291,8 @@ impl Router {
             | Owner::Usage(_)
             | Owner::Lease(_)
             | Owner::Pin(_)
-            | Owner::LastGood(_) => {}
+            | Owner::LastGood(_)
+            | Owner::Handoff(_) => {}
         }
     }
 
@@ -311,7 +314,8 @@ impl Router {
             | Owner::Usage(_)
             | Owner::Lease(_)
             | Owner::Pin(_)
-            | Owner::LastGood(_) => {}
+            | Owner::LastGood(_)
+            | Owner::Handoff(_) => {}
         }
     }
 
@@ -346,7 +350,8 @@ impl Router {
             | Owner::Usage(_)
             | Owner::Lease(_)
             | Owner::Pin(_)
-            | Owner::LastGood(_) => {}
+            | Owner::LastGood(_)
+            | Owner::Handoff(_) => {}
         }
     }
 }

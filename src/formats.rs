@@ -4,6 +4,7 @@
 pub mod body;
 pub mod edit;
 pub mod error;
+pub mod fan;
 pub mod quality;
 pub mod redact;
 pub mod sight;

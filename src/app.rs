@@ -7,6 +7,7 @@ mod plans;
 mod reload;
 mod roots;
 mod scripted;
+mod sealing;
 mod secrets;
 mod serve;
 mod shutdown;

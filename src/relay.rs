@@ -12,12 +12,15 @@ mod closing;
 mod commit;
 mod degrade;
 mod dial;
+mod fan;
 mod fault;
+mod handoff;
 mod hedge;
 mod held;
 mod judging;
 mod last;
 mod meter;
+mod part;
 mod queue;
 mod rescue;
 mod resume;
@@ -56,7 +59,9 @@ pub use checkup::{Checkup, checkup};
 pub use closing::Closing;
 pub use degrade::ToolCaps;
 pub use fault::Lack;
+pub use handoff::Sealing;
 pub use judging::{Emergency, Gates, Judging, Traits};
+pub use part::Part;
 pub use sets::serve;
 pub use stream::{Cut, Relayed};
 pub use tried::Tried;
@@ -87,6 +92,8 @@ pub struct Tower {
     pub plan: Arc<ArcSwap<Blueprint>>,
     /// A shutdown has begun: nobody waits any longer.
     pub closing: Closing,
+    /// Seals what is kept of conversations.
+    pub sealing: Arc<dyn Sealing>,
     /// Woken when the grace of a shutdown is over: what still flows ends then.
     pub cutoff: Arc<Notify>,
 }
@@ -131,6 +138,8 @@ pub struct Inquiry {
     pub traits: Arc<request::Traits>,
     /// The lease under which a managed key asks.
     pub lease: Option<Leased>,
+    /// It is a part of another request (routing 6).
+    pub part: Option<Part>,
 }
 
 /// What a request says of its lease (rules 7.6).
@@ -160,6 +169,8 @@ pub struct Story {
     pub strategy: &'static str,
     /// A combo was asked for.
     pub combo: bool,
+    /// Its attempts do not stand in for each other (routing 6).
+    pub fan: bool,
     /// Steps the combo has.
     pub pool_size: usize,
     /// Why it ended without a good answer, where all attempts failed (routing 9.2, rows K and L).
@@ -236,6 +247,15 @@ pub enum Trouble {
     TooManyAttempts,
     /// The combo's whole time was over (routing 7.15).
     ComboTimeout,
+    /// The combo has nobody to ask (routing 6.1a, 6.2a).
+    NoMembers,
+    /// Nobody of a panel has answered (routing 6.1f).
+    PanelFailed {
+        /// How each member is called, and the code of how it ended.
+        members: Vec<(Arc<str>, String)>,
+        /// Smallest wait known from their failures, ms.
+        retry_after_ms: Option<Millis>,
+    },
     /// Its lease does not let it go (rules 7.6).
     Lease(NoLease),
 }

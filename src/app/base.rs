@@ -26,6 +26,7 @@ use super::live::Live;
 use super::plans::{blueprint, endpoints, http_settings, judging};
 use super::reload::Reloader;
 use super::roots::Nursery;
+use super::sealing::Sealed;
 use super::secrets::Secrets;
 use super::serve::client_settings;
 use super::spending;
@@ -135,6 +136,7 @@ impl Base {
             keys: self.keys.clone(),
             plan: self.plan.clone(),
             closing: Closing::default(),
+            sealing: Arc::new(Sealed(origins.vault.clone())),
             cutoff: Arc::new(tokio::sync::Notify::new()),
         });
         let reloader = Reloader {

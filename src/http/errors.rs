@@ -7,6 +7,8 @@ mod lease;
 mod own_limit;
 mod unfit;
 
+use std::sync::Arc;
+
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -181,6 +183,12 @@ pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> 
             Code::UpstreamCreditsExhausted,
             "the upstream says that the account is out of credit",
         ),
+        Trouble::NoMembers => {
+            Problem::new(Code::ComboHasNoMembers, format!("the combo `{model}` has nobody to ask"))
+        }
+        Trouble::PanelFailed { members, retry_after_ms } => {
+            panel_failed(model, &members).after(retry_after_ms)
+        }
         Trouble::ComboTimeout => Problem::new(
             Code::ComboTimeout,
             format!("no target of `{model}` answered within the combo's time; `combo_timeout_ms` sets it"),
@@ -193,6 +201,14 @@ pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> 
         true => with_diagnostics(problem, story, terminal),
         false => problem,
     }
+}
+
+/// Routing 6.1f: each member with the code of how it ended.
+fn panel_failed(model: &str, members: &[(Arc<str>, String)]) -> Problem {
+    let listed: Vec<String> =
+        members.iter().take(LONGEST_LIST).map(|(name, code)| format!("{name}={code}")).collect();
+    let message = format!("nobody of the panel of `{model}` has answered: {}", listed.join(", "));
+    Problem::new(Code::PanelFailed, message)
 }
 
 fn failed_message(story: &Story) -> String {

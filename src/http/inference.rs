@@ -119,6 +119,7 @@ async fn answer(
         limited: policy.is_some_and(|policy| policy.models.is_some()),
         traits,
         lease,
+        part: None,
     };
     let (served, inquiry) = match serve_in_time(http, inquiry, settings).await {
         InTime::Served(served, inquiry) => (served, inquiry),
@@ -343,7 +344,7 @@ fn tell(story: &Story, headers: &mut HeaderMap) {
     let provider = story.order.last().map_or("none", |target| target.provider.as_str());
     let decision = format!("strategy={}; provider={provider}; attempts={}", story.strategy, story.attempts);
     headers.insert(HeaderName::from_static("x-omniroute-decision"), text(&decision));
-    if story.attempts > 1 {
+    if story.attempts > 1 && !story.fan {
         let fallbacks = HeaderValue::from(story.attempts as u64 - 1);
         headers.insert(HeaderName::from_static("x-omniroute-fallback-attempts"), fallbacks);
     }

@@ -24,7 +24,7 @@ use super::judging::{Emergency, Known};
 use super::meter::Bill;
 use super::stream::{Rest, Way};
 use super::tried::Tried;
-use super::{Chosen, Inquiry, Outcome, Relayed, Reply, ReplyBody, Story, Trouble, Worker};
+use super::{Chosen, Inquiry, Outcome, Part, Relayed, Reply, ReplyBody, Story, Trouble, Worker};
 
 /// There is no way to send.
 const UNAVAILABLE: Refusal = Refusal { why: Exclusion::Unavailable, retry_at: None };
@@ -38,6 +38,8 @@ pub(super) struct Run<'a> {
     pub(super) lease: Option<Lease>,
     pub(super) attempts: Attempts,
     pub(super) kept: Vec<(Option<Kept>, Option<Lack>)>,
+    /// When the last attempt left.
+    pub(super) left: Option<Instant>,
     /// When the request came, epoch ms.
     pub(super) asked_at: Millis,
     /// When it came.
@@ -56,6 +58,9 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(worker: &'a Rc<Worker>, inquiry: &'a Inquiry, picked: Picked, bill: Bill<'a>) -> Self {
         let Picked { mut plan, lease } = picked;
+        if let Some(expected) = inquiry.part.as_ref().and_then(|part| part.validation.as_ref()) {
+            plan.validation.get_or_insert_with(|| expected.clone());
+        }
         let story = Story {
             strategy: plan.strategy,
             combo: plan.combo.is_some(),
@@ -73,6 +78,7 @@ impl<'a> Run<'a> {
             lease,
             attempts,
             kept: Vec::new(),
+            left: None,
             asked_at,
             came: Instant::now(),
             set_retries: 0,
@@ -158,6 +164,9 @@ impl<'a> Run<'a> {
     async fn send(&mut self, index: usize, mut permit: Permit) -> Result<Reply, Next> {
         let target = self.plan.targets[index].clone();
         let others = self.attempts.others_left(index);
+        if !self.may_dispatch() {
+            return Err(Next::TooMany);
+        }
         self.fence(index, &mut permit)?;
         self.enter(index, &target);
         let mut lane = Lane { index, target, permit, started: Instant::now() };
@@ -168,6 +177,11 @@ impl<'a> Run<'a> {
             Ok(answer) => Ok(self.succeeded(lane, answer)),
             Err(fault) => Err(self.failed(lane, fault).await),
         }
+    }
+
+    /// Whether the request that it is a part of may send another one (routing 7.8).
+    pub(super) fn may_dispatch(&self) -> bool {
+        self.inquiry.part.as_ref().is_none_or(Part::may_dispatch)
     }
 
     /// After how long the next target runs beside this one; `None`: never.
@@ -186,6 +200,7 @@ impl<'a> Run<'a> {
         self.record(&target, Some(took), false);
         self.worker.tower.metrics.attempt(&target, "success");
         permit.settle(Verdict::Success, true, !self.story.combo);
+        self.hand_over(&target);
         self.reply(answer, committed, permit, &target)
     }
 

@@ -36,7 +36,10 @@ impl Run<'_> {
     /// The body as a target gets it: its own name of the model, and no more tools than its provider
     /// takes (rules 8.2.5).
     pub(super) fn body_for(&self, target: &Planned) -> Vec<Bytes> {
-        let (body, span, model) = (&self.inquiry.body, &self.inquiry.span, target.model.as_str());
+        let handed = self.handed(target);
+        let own = (&self.inquiry.body, &self.inquiry.span);
+        let (body, span) = handed.as_ref().map_or(own, |(body, span)| (body, span));
+        let model = target.model.as_str();
         if self.inquiry.tools == 0 {
             return splice(body, span, model);
         }

@@ -68,7 +68,7 @@ impl Run<'_> {
 
     /// The target that may run beside, with its place.
     async fn beside(&self, index: usize) -> Option<Lane> {
-        let index = self.attempts.hedge(index)?;
+        let index = self.attempts.hedge(index).filter(|_| self.may_dispatch())?;
         let target = self.plan.targets[index].clone();
         let owners = &self.worker.tower.owners;
         let mut permit = owners.acquire(&target, true).await.ok()?;
@@ -80,6 +80,10 @@ impl Run<'_> {
     /// A request leaves for a target.
     pub(super) fn enter(&mut self, index: usize, target: &Planned) {
         self.attempts.dispatch(index);
+        self.left = Some(Instant::now());
+        if let Some(part) = &self.inquiry.part {
+            part.count();
+        }
         self.story.order.push(Chosen::of(target));
         self.bill.sent(&Chosen::of(target));
     }

@@ -15,7 +15,7 @@ use super::cascade::Run;
 use super::judging::Emergency;
 use super::meter::Bill;
 use super::sets::pick;
-use super::{Inquiry, Outcome, Served, Worker};
+use super::{Inquiry, Outcome, Part, Served, Worker};
 use crate::formats::body::peek;
 use crate::formats::edit::with_output;
 use crate::upstream::Route;
@@ -58,7 +58,7 @@ pub(super) async fn rescue(worker: &Rc<Worker>, inquiry: &Inquiry, last: &Emerge
     match run.set().await {
         Some(outcome @ Outcome::Upstream(_)) if is_good(&outcome) => {
             run.bill.unanswered(&outcome);
-            Some(Served { outcome, story: run.story, asked_at: run.asked_at })
+            Some(Served { outcome, story: std::mem::take(&mut run.story), asked_at: run.asked_at })
         }
         _ => {
             // The request is counted where it began.
@@ -97,5 +97,6 @@ fn bounded(inquiry: &Inquiry, model: Arc<str>) -> Option<Inquiry> {
         limited: inquiry.limited,
         traits: inquiry.traits.clone(),
         lease: None,
+        part: inquiry.part.as_ref().map(Part::unbound),
     })
 }

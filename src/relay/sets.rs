@@ -18,6 +18,7 @@ use policy::cooldown_wait::SetEnd;
 use policy::time::Millis;
 
 use super::cascade::Run;
+use super::fan;
 use super::meter::Bill;
 use super::rescue::rescue;
 use super::{Inquiry, Outcome, Reply, Served, Story, Trouble, Worker};
@@ -30,6 +31,11 @@ pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
     let bill = Bill::new(worker, inquiry);
     let asked_at = worker.tower.owners.clock.now();
     match pick(worker, inquiry).await {
+        Ok(picked) if picked.plan.fan.is_some() => {
+            // Its parts are counted, each by itself.
+            bill.hand_over();
+            Box::pin(fan::serve(worker, inquiry, picked.plan)).await
+        }
         Ok(picked) => {
             let mut run = Run::new(worker, inquiry, picked, bill);
             let outcome = run.sets().await;
@@ -40,7 +46,7 @@ pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
                 return served;
             }
             run.bill.unanswered(&outcome);
-            Served { outcome, story: run.story, asked_at }
+            Served { outcome, story: std::mem::take(&mut run.story), asked_at }
         }
         Err(trouble) => {
             let outcome = Outcome::Ours(trouble);
@@ -78,6 +84,7 @@ pub(super) fn asking(inquiry: &Inquiry) -> Pick {
         limited: inquiry.limited,
         traits: inquiry.traits.clone(),
         lease: inquiry.lease.as_ref().map(|lease| lease.fence.clone()),
+        step: inquiry.part.as_ref().and_then(|part| part.step.clone()),
     }
 }
 

@@ -42,9 +42,19 @@ impl Tried {
         tried
     }
 
-    fn new(target: &Planned, (came, left): (Instant, Instant)) -> Self {
+    /// Nobody waited for its end.
+    pub(super) fn dropped(target: Chosen, since: (Instant, Instant)) -> Self {
+        let (verdict, reason) = ("dropped", Some("dropped"));
+        Self { verdict, reason, ..Self::to(target, since) }
+    }
+
+    fn new(target: &Planned, since: (Instant, Instant)) -> Self {
+        Self::to(Chosen::of(target), since)
+    }
+
+    fn to(target: Chosen, (came, left): (Instant, Instant)) -> Self {
         Self {
-            target: Chosen::of(target),
+            target,
             started: left.duration_since(came),
             took: left.elapsed(),
             status: None,

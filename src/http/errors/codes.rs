@@ -41,6 +41,7 @@ codes! {
     FormatNotSupported = "format_not_supported", 400, "the provider does not speak the dialect of this route";
     ContextLengthExceeded = "context_length_exceeded", 400, "the input fits into no target's context window";
     CapabilityMismatch = "capability_mismatch", 400, "no target of the combo can do what the request needs: tools, pictures, a schema, its length";
+    ComboHasNoMembers = "combo_has_no_members", 400, "a `fusion` or `pipeline` combo has nobody to ask";
     BudgetExceeded = "budget_exceeded", 402, "every target that could run costs more than the request may, and the budget is strict";
     InvalidApiKey = "invalid_api_key", 401, "a key is required and this one is missing or unknown; or it is inactive, banned or expired";
     PermissionDenied = "permission_denied", 403, "the key may not do this, or use none of the connections";
@@ -91,6 +92,7 @@ codes! {
     StreamContentStall = "STREAM_CONTENT_STALL", 502, "a stream sent no output and no reasoning for too long (`stream.content_stall_timeout`)";
     StreamThroughputTooLow = "STREAM_THROUGHPUT_TOO_LOW", 502, "a stream sent too little output for too long (`streamRecovery.throughputWatchdog`)";
     UpstreamTruncated = "upstream_truncated", 502, "the upstream's answer was cut; told inside the stream";
+    PanelFailed = "panel_failed", 503, "nobody of a `fusion` panel has answered; the message has the code of each";
     AllTargetsCoolingDown = "all_targets_cooling_down", 503, "every target of the combo is behind an open breaker";
     ProviderCircuitOpen = "provider_circuit_open", 503, "the breaker of the only provider is open";
     NoUsableConnection = "no_usable_connection", 503, "the only target has no account that could answer";

@@ -1,0 +1,101 @@
+//! A request that is a part of another one: a panel's member, a judge, a pipeline's step.
+//!
+//! Each is served as any request for its model is. What ties the parts together is the one budget
+//! of dispatches (routing 7.8), how deep they are nested, and a journal in which each leaves its
+//! story when it is dropped: what was sent to an upstream is told, whoever stopped waiting for it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use policy::attempts::MAX_DISPATCHES;
+use policy::catalogue::Step;
+use policy::plan::DEEPEST_FAN;
+use policy::validation::Validation;
+
+use super::cascade::Run;
+use super::{Inquiry, Story, Tried};
+
+/// What a part knows of the whole.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The step that it is asked for; `None`: whatever its model's name stands for.
+    pub(super) step: Option<Arc<Step>>,
+    /// What the whole's answer must be like, if this is it.
+    pub(super) validation: Option<Arc<Validation>>,
+    pub(super) journal: Rc<RefCell<Option<Story>>>,
+    /// Requests that were sent upstream for the whole.
+    sent: Rc<Cell<usize>>,
+    depth: u32,
+}
+
+impl Part {
+    /// Of a request that may be a part itself; `None`: it is nested too deep.
+    pub(super) fn of(whole: &Inquiry) -> Option<Self> {
+        let (sent, depth) = match &whole.part {
+            Some(part) => (part.sent.clone(), part.depth + 1),
+            None => (Rc::default(), 1),
+        };
+        (depth <= DEEPEST_FAN).then(|| Self {
+            step: None,
+            validation: None,
+            journal: Rc::default(),
+            sent,
+            depth,
+        })
+    }
+
+    /// The same for another part.
+    pub(super) fn another(&self) -> Self {
+        Self { step: None, validation: None, journal: Rc::default(), ..self.clone() }
+    }
+
+    /// The same for whatever its model's name stands for.
+    pub(super) fn unbound(&self) -> Self {
+        Self { step: None, ..self.clone() }
+    }
+
+    /// Another request is sent.
+    pub(super) fn count(&self) {
+        self.sent.set(self.sent.get() + 1);
+    }
+
+    /// Whether the whole may send another one.
+    pub(super) fn may_dispatch(&self) -> bool {
+        self.sent.get() < MAX_DISPATCHES
+    }
+
+    /// A part was dropped: this is how far it came.
+    pub(super) fn leave(&self, story: Story) {
+        if !story.order.is_empty() || !story.excluded.is_empty() {
+            *self.journal.borrow_mut() = Some(story);
+        }
+    }
+}
+
+impl Story {
+    /// What a part did, which began `offset` after the whole.
+    pub(super) fn add(&mut self, part: Story, offset: Duration) {
+        self.attempts += part.attempts;
+        self.order.extend(part.order);
+        let later = |tried: Tried| Tried { started: tried.started + offset, ..tried };
+        self.tried.extend(part.tried.into_iter().map(later));
+        self.excluded.extend(part.excluded);
+        self.queued += part.queued;
+    }
+}
+
+impl Drop for Run<'_> {
+    /// Nobody waits for it any longer, or its story was taken.
+    fn drop(&mut self) {
+        let Some(part) = &self.inquiry.part else { return };
+        let mut story = std::mem::take(&mut self.story);
+        story.attempts = self.attempts.dispatched();
+        let left = self.left.unwrap_or_else(Instant::now);
+        for target in story.order.iter().skip(story.tried.len()) {
+            story.tried.push(Tried::dropped(target.clone(), (self.came, left)));
+        }
+        part.leave(story);
+    }
+}

@@ -41,8 +41,8 @@ use crate::validation::Validation;
 
 pub use filters::{Filters, Lack};
 
-use entries::{Entries, Entry};
 pub use direct::of_step;
+use entries::{Entries, Entry};
 pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Who};
 use filters::Sieve;
 pub use leads::{Leads, leads};

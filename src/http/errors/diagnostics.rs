@@ -85,10 +85,9 @@ fn action(code: &str, terminal: Option<&str>) -> Option<&'static str> {
         ("ALL_TARGETS_SKIPPED" | "no_executable_targets" | "capability_mismatch" | "model_not_found", _) => {
             Some("switch-combo")
         }
-        (
-            "bad_gateway" | "gateway_timeout" | "service_unavailable" | "COMBO_TIMEOUT" | "panel_failed",
-            _,
-        ) => Some("retry"),
+        ("bad_gateway" | "gateway_timeout" | "service_unavailable" | "COMBO_TIMEOUT" | "panel_failed", _) => {
+            Some("retry")
+        }
         _ => None,
     }
 }

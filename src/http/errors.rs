@@ -23,7 +23,7 @@ use crate::formats::error::{ErrorFacts, body, frame};
 use crate::relay::{Lack, Story, Trouble};
 
 pub use codes::Code;
-use diagnostics::{Recovery, with_diagnostics};
+use diagnostics::{LONGEST_LIST, Recovery, with_diagnostics};
 pub(super) use lease::of_lease;
 use own_limit::own_limit;
 use unfit::unfit;

@@ -15,7 +15,7 @@ use actors::router::pick::Look;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use policy::blocked::blocked;
+use policy::blocked::{Asked, blocked};
 use policy::fusion::{Collect, Opening, Panel, Then, opening};
 use policy::pipeline::{Line, Next};
 use policy::plan::{Fan, FanKind, Plan, Who};
@@ -208,7 +208,7 @@ impl<'a> Whole<'a> {
         let owners = &self.worker.tower.owners;
         let looked = owners.router.mailbox.ask(Look(asking(inquiry))).await.ok()?.ok()?;
         match looked.targets.is_empty() {
-            true => blocked(false, &looked.excluded, owners.clock.now()).wait_ms(),
+            true => blocked(Asked::Direct, &looked.excluded, owners.clock.now()).wait_ms(),
             false => None,
         }
     }

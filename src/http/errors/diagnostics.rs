@@ -9,7 +9,7 @@ use super::{Problem, rfc3339, seconds};
 use crate::relay::Story;
 
 /// Entries of a diagnostic list.
-const LONGEST_LIST: usize = 64;
+pub(super) const LONGEST_LIST: usize = 64;
 /// The longest wait that is told as advice, s.
 const LONGEST_ADVICE: u64 = 3_600;
 

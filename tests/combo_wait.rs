@@ -6,6 +6,8 @@
 
 #[path = "combo_wait/ends.rs"]
 mod ends;
+#[path = "combo_wait/last_resort.rs"]
+mod last_resort;
 #[path = "combo_wait/leaves.rs"]
 mod leaves;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]

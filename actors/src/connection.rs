@@ -21,7 +21,7 @@ use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle};
 use arc_swap::ArcSwap;
 use policy::board::ConnectionView;
 use policy::breaker::Grant;
-use policy::change::{Change, Refusal};
+use policy::change::Change;
 use policy::cooldown::{Cooldown, Trial};
 use policy::egress::Egress;
 use policy::gate::{Gate, Ticket};
@@ -32,7 +32,6 @@ use policy::recording::{RecordCase, Recording, recording};
 use policy::time::Millis;
 use policy::verdict::{Failure, Verdict};
 use policy::window::RetryEntry;
-use tokio::sync::oneshot;
 
 use crate::blueprint::ConnectionNumbers;
 use crate::ceiling::Ceiling;
@@ -44,8 +43,8 @@ use crate::provider::{Leave, ProviderShared};
 use crate::router::family::Lock;
 use crate::watch::DeathWatch;
 
-use admission::Forget;
 pub use admission::{Acquire, Look};
+use admission::{Forget, Waits};
 use first::is_other_credential;
 use limits::Lessons;
 pub use orders::{CheckFailed, Order};
@@ -139,7 +138,7 @@ pub struct Connection {
     ceilings: [Arc<Ceiling>; 2],
     cooldown: Cooldown,
     /// How those who wait are told that it is their turn.
-    waiting: HashMap<Ticket, oneshot::Sender<Result<Slot, Refusal>>>,
+    waiting: HashMap<Ticket, Waits>,
     /// When somebody's turn or the end of somebody's patience comes.
     timer: Option<(Millis, SpawnHandle)>,
     /// Until when a lone trial goes first at most.

@@ -14,7 +14,7 @@ use policy::change::{Exclusion, Refusal};
 use policy::gate::{Patience, Stumble};
 use policy::lease::{Denied, Fence};
 use policy::limiter::RateHeaders;
-use policy::plan::Planned;
+use policy::plan::{Forced, Planned};
 use policy::time::Millis;
 use policy::verdict::{BreakerMark, Failure, Verdict};
 
@@ -85,7 +85,8 @@ impl Owners {
             Some(_) => None,
             None => Some(provider.mailbox.ask(Admit).await.map_err(refusal)??),
         };
-        let acquire = Acquire { model: target.model.clone(), others, patience: Patience::None, behind };
+        let (model, forced) = (target.model.clone(), target.forced != Forced::Not);
+        let acquire = Acquire { model, others, patience: Patience::None, behind, forced };
         match connection.mailbox.ask(acquire).await.map_err(refusal)?? {
             Admitted::In(slot) => self.permit(target, slot, probe, (connection, provider)),
             // Nobody is put in line who did not ask for it.
@@ -100,7 +101,8 @@ impl Owners {
         let gone = Refusal { why: Exclusion::Unavailable, retry_at: None };
         let provider = self.directory.provider(&target.provider).ok_or(gone)?;
         let connection = self.directory.connection(&target.connection).ok_or(gone)?;
-        let acquire = Acquire { model: target.model.clone(), others: false, patience, behind };
+        let (model, forced) = (target.model.clone(), target.forced != Forced::Not);
+        let acquire = Acquire { model, others: false, patience, behind, forced };
         for _ in 0..MOST_LIVES {
             let slot = match connection.mailbox.ask(acquire.clone()).await.map_err(refusal)?? {
                 Admitted::In(slot) => slot,
@@ -125,22 +127,31 @@ impl Owners {
         probe: Option<Probe>,
         (connection, provider): (Arc<ConnectionShared>, Arc<ProviderShared>),
     ) -> Result<Permit, Refusal> {
-        let grant = self.still_open(&provider, probe.as_ref())?;
+        let grant = self.still_open(target, &provider, probe.as_ref())?;
         let sent_at = self.clock.now();
         let target = target.clone();
         let (egress, limits, stay) = (None, None, None);
         Ok(Permit { slot, probe, grant, connection, provider, target, sent_at, egress, limits, stay })
     }
 
-    /// The last look before dialling: a breaker that tripped since the plan refuses.
-    fn still_open(&self, provider: &ProviderShared, probe: Option<&Probe>) -> Result<Grant, Refusal> {
+    /// The last look before dialling: a breaker that tripped since the plan refuses. The last resort
+    /// passes it, but no operator's order.
+    fn still_open(
+        &self,
+        target: &Planned,
+        provider: &ProviderShared,
+        probe: Option<&Probe>,
+    ) -> Result<Grant, Refusal> {
         if let Some(probe) = probe {
             return Ok(probe.grant());
         }
         let view = provider.view.load();
+        let passes = |why| target.forced == Forced::LastResort && why == Exclusion::CircuitOpen;
         match view.admission(self.clock.now()) {
             // Not the plan's: a router that is just being replaced does not know the generation yet.
             Admission::Free => Ok(view.grant()),
+            Admission::Ask if passes(Exclusion::CircuitOpen) => Ok(view.grant()),
+            Admission::Refused(refusal) if passes(refusal.why) => Ok(view.grant()),
             Admission::Ask => Err(Refusal { why: Exclusion::CircuitOpen, retry_at: None }),
             Admission::Refused(refusal) => Err(refusal),
         }

@@ -14,7 +14,7 @@ use ::actors::provider::Order as ProviderOrder;
 use actix_web::{HttpRequest, HttpResponse, web};
 use policy::catalogue::{Dialect, ProviderEntry};
 use policy::ids::{ConnectionId, ModelId};
-use policy::plan::Planned;
+use policy::plan::{Forced, Planned};
 use policy::verdict::Verdict;
 use serde_json::{Map, Value, json};
 
@@ -80,6 +80,7 @@ pub(super) async fn test(
         only_on_quota: false,
         place: None,
         grant: None,
+        forced: Forced::Not,
     };
     let shown = checkup(&worker, &target, dialect).await.ok_or(Refusal::Unavailable)?;
     tell(&admin, &shared, &shown.verdict).await;

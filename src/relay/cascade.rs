@@ -47,6 +47,8 @@ pub(super) struct Run<'a> {
     /// How often all targets were tried again (routing 7.13).
     pub(super) set_retries: u32,
     pub(super) waits: Waits,
+    /// Its last resort was asked for (decision 33).
+    pub(super) resorted: bool,
     pub(super) story: Story,
     pub(super) bill: Bill<'a>,
     /// What its lease said when it should have been sent.
@@ -83,6 +85,7 @@ impl<'a> Run<'a> {
             came: Instant::now(),
             set_retries: 0,
             waits,
+            resorted: false,
             story,
             bill,
             denied: None,

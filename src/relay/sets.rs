@@ -85,6 +85,7 @@ pub(super) fn asking(inquiry: &Inquiry) -> Pick {
         traits: inquiry.traits.clone(),
         lease: inquiry.lease.as_ref().map(|lease| lease.fence.clone()),
         step: inquiry.part.as_ref().and_then(|part| part.step.clone()),
+        last_resort: false,
     }
 }
 
@@ -121,6 +122,10 @@ impl Run<'_> {
                 Some(earlier) if !tried => self.still(earlier),
                 _ => self.exhausted(),
             };
+            // One try, and no other answer than its own (decision 33).
+            if self.plan.is_last_resort() {
+                return told;
+            }
             if tried && self.moved().await {
                 before = Some(told);
                 continue;
@@ -129,6 +134,7 @@ impl Run<'_> {
                 Some(wait_ms) => wait_ms,
                 None => match self.set_retry(tried) {
                     Some(wait_ms) => wait_ms,
+                    None if self.resorts().await => continue,
                     None => return told,
                 },
             };
@@ -190,6 +196,23 @@ impl Run<'_> {
         }
         self.set_retries += 1;
         Some(settings.set_retry_delay_ms)
+    }
+
+    /// Nothing was sent and no wait is allowed: what returns first is tried, if the combo wants that
+    /// and only timers of ours are in the way (decision 33). A lease is bound to an account, and stays.
+    async fn resorts(&mut self) -> bool {
+        let may = self.plan.attempts.last_resort && self.inquiry.lease.is_none();
+        if !may || self.attempts.dispatched() > 0 || std::mem::replace(&mut self.resorted, true) {
+            return false;
+        }
+        let asked = Pick { last_resort: true, ..asking(self.inquiry) };
+        match self.worker.tower.owners.router.mailbox.ask(asked).await {
+            Ok(Ok(picked)) if !picked.plan.targets.is_empty() => {
+                self.again(picked);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Later, never earlier: those who wait for one account do not all wake at once (FC-108).

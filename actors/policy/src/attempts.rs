@@ -96,6 +96,8 @@ struct Key {
 pub struct Attempts {
     settings: AttemptSettings,
     combo: bool,
+    /// It is the last resort: one try, whatever comes of it (decision 33).
+    once: bool,
     keys: Vec<Key>,
     rows: Vec<Row>,
     /// It failed for want of quota alone.
@@ -115,6 +117,7 @@ impl Attempts {
         Self {
             settings: plan.attempts,
             combo: plan.combo.is_some(),
+            once: plan.is_last_resort(),
             keys: plan.targets.iter().map(Key::of).collect(),
             rows: vec![Row::Fresh; plan.targets.len()],
             passed: vec![false; plan.targets.len()],
@@ -294,7 +297,7 @@ impl Attempts {
 
     /// The pause before a same-target retry, if one is allowed now (routing 7.6, decisions 12c, 26a).
     fn retry_wait(&self, failure: &Failure, probe: bool, dice: &mut dyn Dice) -> Option<Millis> {
-        if probe {
+        if probe || self.once {
             return None;
         }
         match failure.then {

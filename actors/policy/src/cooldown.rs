@@ -97,6 +97,7 @@ impl Cooldown {
             ended_at: self.state.ended_at,
             last_error: self.state.last_error,
             rest_reason: self.state.rest_reason,
+            computed: self.state.computed,
             terminal: self.state.terminal,
         }
     }
@@ -128,6 +129,17 @@ impl Cooldown {
             });
         }
         Ok(Trial { generation: self.state.generation, lone })
+    }
+
+    /// Lets a request pass a rest (decision 33); a terminal connection lets nobody. Outside a rest it is
+    /// admitted as any other.
+    pub fn admit_forced(&mut self, others: bool, now: Millis) -> Result<Trial, Refusal> {
+        match self.cooling_until(now) {
+            Some(_) if self.state.terminal.is_none() => {
+                Ok(Trial { generation: self.state.generation, lone: false })
+            }
+            _ => self.admit(others, now),
+        }
     }
 
     /// Takes the verdict of one admitted request that was dispatched at `sent_at`; `None`
@@ -198,6 +210,7 @@ impl Cooldown {
             self.begin_episode(self.state.level, now);
         }
         self.extend(now.saturating_add(for_ms), None, now);
+        self.state.computed = false;
         self.failed(now);
         Some(self.changed(from, "manual-cool", now))
     }

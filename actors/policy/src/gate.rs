@@ -186,9 +186,10 @@ impl Gate {
         std::mem::take(&mut self.line).tickets().collect()
     }
 
-    /// Sends those away whose time ends before an instant (flow 4.26).
-    pub fn send_impatient_away(&mut self, until: Millis) -> Vec<Ticket> {
-        let gone = self.line.ending_before(until);
+    /// Sends those away whose time ends before an instant (flow 4.26), unless they do not mind it.
+    pub fn send_impatient_away(&mut self, until: Millis, minds: impl Fn(Ticket) -> bool) -> Vec<Ticket> {
+        let mut gone = self.line.ending_before(until);
+        gone.retain(|ticket| minds(*ticket));
         for ticket in &gone {
             self.line.remove(*ticket);
         }

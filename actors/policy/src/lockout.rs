@@ -48,6 +48,8 @@ pub struct LockoutView {
     pub locked_at: Millis,
     /// When the last failure was reported.
     pub last_failure_at: Millis,
+    /// Its length is ours alone: no provider has stated a wait since it began.
+    pub computed: bool,
 }
 
 impl LockoutView {
@@ -97,6 +99,9 @@ pub struct LockoutSnapshot {
     /// Refusals of a request's content in a row (core 3.8).
     #[serde(default)]
     pub refusals: Refusals,
+    /// Nothing stated a wait since it began to bar.
+    #[serde(default)]
+    pub computed: bool,
 }
 
 /// A row of refusals. Instants are epoch ms.
@@ -127,6 +132,7 @@ impl Lockout {
                 last_cooldown_ms: 0,
                 counted_at: 0,
                 refusals: Refusals::default(),
+                computed: false,
             },
         }
     }
@@ -156,6 +162,7 @@ impl Lockout {
             reason: self.state.reason,
             locked_at: self.state.locked_at,
             last_failure_at: self.state.last_failure_at,
+            computed: self.state.computed,
         }
     }
 }
@@ -178,6 +185,7 @@ impl Lockout {
             (false, _) => 1,
         };
         let length_ms = self.length_ms(order, failures, now);
+        self.state.computed = !order.stated && (self.state.computed || !self.is_locked(now));
         if self.bar(order.reason, length_ms, now) {
             self.state.last_cooldown_ms = length_ms;
         }

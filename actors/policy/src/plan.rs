@@ -9,7 +9,9 @@ mod filters;
 mod leads;
 mod names;
 mod no_plan;
+mod place;
 mod prefer;
+mod resort;
 mod session;
 mod step;
 #[cfg(test)]
@@ -48,7 +50,9 @@ use filters::Sieve;
 pub use leads::{Leads, leads};
 use names::Named;
 pub use no_plan::NoPlan;
+pub use place::Place;
 pub use prefer::prefer;
+pub use resort::{Forced, Resort};
 use session::Session;
 use step::{Turn, add_step, leave_out, may_be_passed};
 
@@ -103,30 +107,6 @@ pub trait Memory {
     }
 }
 
-/// Where a target stands in the combos that it was planned by.
-#[derive(Debug, PartialEq)]
-pub struct Place {
-    /// The combo.
-    pub combo: Arc<str>,
-    /// Its key among the combo's entries.
-    pub key: Arc<str>,
-    /// Its index among them.
-    pub entry: usize,
-    /// How many there are.
-    pub of: usize,
-    /// Its score, where the strategy scores.
-    pub score: Option<f64>,
-    /// Where the combo itself stands in the one that asked for it (routing 2.6).
-    pub within: Option<Arc<Place>>,
-}
-
-impl Place {
-    /// Both are the same entry of the same combo.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.key == other.key && self.combo == other.combo
-    }
-}
-
 /// One target a request may be sent to.
 #[derive(Clone, Debug)]
 pub struct Planned {
@@ -148,6 +128,8 @@ pub struct Planned {
     pub place: Option<Arc<Place>>,
     /// The right to speak about the provider; `None`: its breaker is half-open and must grant a probe.
     pub grant: Option<Grant>,
+    /// The rests of ours that it passes.
+    pub forced: Forced,
 }
 
 /// A target that is left out.
@@ -182,6 +164,8 @@ pub struct Plan {
     pub targets: Vec<Planned>,
     /// Targets left out.
     pub excluded: Vec<Excluded>,
+    /// What is tried when that leaves none (decision 33).
+    pub resort: Resort,
     /// Steps the combo has; 1 without a combo.
     pub pool_size: usize,
     /// The router wants to hear how each attempt went (a combo's it always does).
@@ -369,6 +353,7 @@ pub(crate) fn empty(
         attempts,
         targets: Vec::new(),
         excluded: Vec::new(),
+        resort: Resort::default(),
         pool_size,
         timed: false,
         shared: false,

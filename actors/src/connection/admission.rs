@@ -3,6 +3,7 @@
 //! The gate decides; this room gives it what stands above the connection, hands out slots and
 //! looks again whenever something may have changed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -30,6 +31,14 @@ pub struct Acquire {
     pub patience: Patience,
     /// It has sat out a rest with others, and follows those who try the connection first (FC-108).
     pub behind: bool,
+    /// It passes the connection's rest (decision 33); caps and all else hold it as ever.
+    pub forced: bool,
+}
+
+/// How somebody who waits is told that it is his turn.
+pub(super) struct Waits {
+    tell: oneshot::Sender<Result<Slot, Refusal>>,
+    forced: bool,
 }
 
 /// Something came free: look whose turn it is.
@@ -50,6 +59,9 @@ struct Above<'a> {
     cooldown: &'a mut Cooldown,
     ceilings: [&'a Arc<Ceiling>; 2],
     others: bool,
+    /// A newcomer passes the rest.
+    forced: bool,
+    waiting: &'a HashMap<Ticket, Waits>,
     /// Until when others go first at most, if a lone trial runs.
     follows_until: &'a mut Millis,
     passed: Vec<(Ticket, Trial, [Place; 2])>,
@@ -80,14 +92,19 @@ impl Above<'_> {
 impl Door for Above<'_> {
     fn pass(&mut self, ticket: Ticket, now: Millis) -> Result<(), Hold> {
         let others = self.others && now < *self.follows_until;
-        if let Some(refusal) = self.cooldown.view().refusal(others, now) {
+        let forced = self.waiting.get(&ticket).map_or(self.forced, |waits| waits.forced);
+        if let Some(refusal) = self.cooldown.view().refusal_of(forced, others, now) {
             return Err(match refusal.why {
                 Exclusion::Recovering => Hold::Turn(Some(*self.follows_until)),
                 _ => Hold::Rest(refusal.retry_at),
             });
         }
         let places = [self.place(0, now)?, self.place(1, now)?];
-        let trial = self.cooldown.admit(others, now).map_err(|refusal| Hold::Rest(refusal.retry_at))?;
+        let admitted = match forced {
+            true => self.cooldown.admit_forced(others, now),
+            false => self.cooldown.admit(others, now),
+        };
+        let trial = admitted.map_err(|refusal| Hold::Rest(refusal.retry_at))?;
         if trial.lone {
             *self.follows_until = now + FOLLOW_MS;
         }
@@ -98,10 +115,10 @@ impl Door for Above<'_> {
 
 impl Connection {
     /// What stands above the gate for those who may wait for others to go first.
-    fn above(&mut self, others: bool) -> Above<'_> {
-        let ceilings = [&self.ceilings[0], &self.ceilings[1]];
+    fn above(&mut self, others: bool, forced: bool) -> Above<'_> {
+        let (ceilings, waiting) = ([&self.ceilings[0], &self.ceilings[1]], &self.waiting);
         let (cooldown, follows_until) = (&mut self.cooldown, &mut self.follows_until);
-        Above { cooldown, ceilings, others, follows_until, passed: Vec::new(), full: None }
+        Above { cooldown, ceilings, others, forced, waiting, follows_until, passed: Vec::new(), full: None }
     }
 
     /// Why nobody is let in at all.
@@ -156,14 +173,14 @@ impl Connection {
     /// Lets in whom it can; the ceiling that has no room, if somebody waits for it.
     fn turn(&mut self, now: Millis) -> Option<usize> {
         let shared = self.shared.clone();
-        let mut above = self.above(true);
+        let mut above = self.above(true, false);
         let Turns { admitted, refused, above: waits_above } = shared.gate().tick(&mut above, now);
         let (passed, full) = (above.passed, above.full);
         debug_assert_eq!(admitted.len(), passed.len(), "who goes in has passed the door");
         for pass in passed {
             let ticket = pass.0;
             let slot = self.slot(pass, now);
-            if let Some(tell) = self.waiting.remove(&ticket) {
+            if let Some(Waits { tell, .. }) = self.waiting.remove(&ticket) {
                 // Whoever has gone meanwhile: the slot comes back and says so.
                 drop(tell.send(Ok(slot)));
             }
@@ -174,7 +191,7 @@ impl Connection {
 
     fn send_away(&mut self, refused: impl IntoIterator<Item = (Ticket, Refusal)>) {
         for (ticket, refusal) in refused {
-            if let Some(tell) = self.waiting.remove(&ticket) {
+            if let Some(Waits { tell, .. }) = self.waiting.remove(&ticket) {
                 drop(tell.send(Err(refusal)));
             }
         }
@@ -196,7 +213,8 @@ impl Connection {
         match refusal.retry_at {
             None => self.clear_line(refusal),
             Some(until) => {
-                let gone = self.shared.gate().send_impatient_away(until);
+                let minds = |ticket| self.waiting.get(&ticket).is_none_or(|waits| !waits.forced);
+                let gone = self.shared.gate().send_impatient_away(until, minds);
                 self.send_away(gone.into_iter().map(|ticket| (ticket, refusal)));
             }
         }
@@ -245,13 +263,13 @@ impl Handler<Acquire> for Connection {
         // a lone trial there is a line.
         let queues = acquire.patience != Patience::None;
         let others = acquire.others || acquire.behind;
-        match self.cooldown.view().refusal(others, now) {
+        match self.cooldown.view().refusal_of(acquire.forced, others, now) {
             Some(refusal) if !(queues && refusal.why == Exclusion::Recovering) => return Err(refusal),
             _ => {}
         }
         let shared = self.shared.clone();
-        let mut above = self.above(others);
-        let Acquire { model, patience, behind, .. } = &acquire;
+        let mut above = self.above(others, acquire.forced);
+        let Acquire { model, patience, behind, forced, .. } = &acquire;
         let entry = Entry { model, patience: *patience, behind: *behind };
         let entered = shared.gate().enter(&entry, &mut above, now);
         let passed = above.passed.pop();
@@ -260,7 +278,7 @@ impl Handler<Acquire> for Connection {
             (Entered::In(ticket), None) => unreachable!("{ticket} is in and has passed the door"),
             (Entered::Waits(ticket), _) => {
                 let (tell, turn) = oneshot::channel();
-                self.waiting.insert(ticket, tell);
+                self.waiting.insert(ticket, Waits { tell, forced: *forced });
                 self.look(ctx);
                 Ok(Admitted::Waits(Waiting { ticket, connection: shared, turn, over: false }))
             }

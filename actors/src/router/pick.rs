@@ -38,6 +38,8 @@ pub struct Pick {
     pub lease: Option<Fence>,
     /// This step and nothing else, whatever the model's name may stand for.
     pub step: Option<Arc<Step>>,
+    /// Nothing else is left: a combo that allows it offers its last resort (decision 33).
+    pub last_resort: bool,
 }
 
 impl Pick {
@@ -52,6 +54,7 @@ impl Pick {
             limited: false,
             lease: None,
             step: None,
+            last_resort: false,
             traits: Arc::default(),
         }
     }
@@ -116,6 +119,9 @@ impl Router {
             Some(step) => of_step(step, &ask, world, &mut Seeded(dice))?,
             None => plan(&ask, world, &mut Seeded(dice))?,
         };
+        if pick.last_resort {
+            plan.take_resort();
+        }
         if let Some(preferred) = &pick.preferred {
             prefer(&mut plan.targets, preferred);
         }

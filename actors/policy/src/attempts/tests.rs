@@ -7,7 +7,7 @@ use crate::change::{Exclusion, Refusal};
 use crate::dice::Scripted;
 use crate::hint::{Hint, HintSource};
 use crate::ids::Class;
-use crate::plan::{Plan, Planned, empty};
+use crate::plan::{Forced, Plan, Planned, empty};
 use crate::verdict::{Case, End, Failure, RuleId, RuleMatch, RuleScope, Signal, Transport, Verdict, judge};
 
 /// Targets written as `provider@connection`, a `!` in front pins; the same provider in a row is one step.
@@ -30,6 +30,7 @@ fn plan(combo: bool, targets: &[&str]) -> Plan {
             only_on_quota: false,
             place: None,
             grant: Some(Grant { generation: 0, probe: false }),
+            forced: Forced::Not,
         });
     }
     let attempts = if combo { AttemptSettings::default() } else { AttemptSettings::direct() };

@@ -90,12 +90,15 @@ impl Cooldown {
             return;
         }
         self.begin_episode(base, now);
+        self.state.computed = is_computed(failure);
         let (Wait::Stated(ms) | Wait::Computed(ms)) = wait;
         self.extend(now.saturating_add(ms), Some(failure.reason), now);
     }
 
     /// A failure inside a cooldown: only a later end is written (core P5, decision 3).
     fn join_episode(&mut self, failure: &Failure, now: Millis) -> bool {
+        // Whose stated wait ends sooner has stated it all the same.
+        self.state.computed &= is_computed(failure);
         let start = self.state.episode_at.unwrap_or(now);
         let end = match self.wait_of(failure, self.state.episode_step).0 {
             Wait::Stated(ms) => now.saturating_add(ms),
@@ -162,6 +165,7 @@ impl Cooldown {
         self.state.episode_at = Some(now);
         self.state.episode_step = step;
         self.state.trial_due = true;
+        self.state.computed = false;
         self.trial = None;
     }
 
@@ -191,4 +195,9 @@ impl Cooldown {
             hint_ms: failure.hint.map(|hint| hint.wait_ms),
         });
     }
+}
+
+/// Nothing in it says how long to wait, whether that is obeyed or not.
+fn is_computed(failure: &Failure) -> bool {
+    failure.hint.is_none() && !matches!(failure.cooldown, CooldownRule::Exact { stated: true, .. })
 }

@@ -47,4 +47,6 @@ pub struct CooldownSnapshot {
     /// The failure that set `until`; later ones that only were told are in `last_error`. `None`
     /// for an operator's order.
     pub rest_reason: Option<Reason>,
+    /// The length of the rest is ours alone: nobody stated a wait or gave an order since it began.
+    pub computed: bool,
 }

@@ -42,6 +42,8 @@ pub struct CooldownView {
     pub last_error: Option<LastError>,
     /// Why the rest ends when it does; `None` for an operator's.
     pub rest_reason: Option<Reason>,
+    /// Its length is ours alone: no provider stated it, and nobody ordered it.
+    pub computed: bool,
     /// It is out of use until its credential changes (core 3.9).
     pub terminal: Option<Terminal>,
 }
@@ -59,6 +61,11 @@ impl CooldownView {
             None => return None,
         };
         Some(Refusal { why, retry_at: Some(retry_at) })
+    }
+
+    /// The same for a request that passes a rest (decision 33).
+    pub fn refusal_of(&self, forced: bool, others: bool, now: Millis) -> Option<Refusal> {
+        self.refusal(others, now).filter(|refusal| !(forced && refusal.why == Exclusion::ConnectionCooldown))
     }
 
     /// Nothing is left that a success would clear: it need not be reported (core 3.7.2).

@@ -80,6 +80,8 @@ pub struct LockOrder {
     pub keep_count: bool,
     /// By the status list, with its numbers; else by the provider, with the class's (core 5.3.3).
     pub by_list: bool,
+    /// The failure said how long to wait, whether that is obeyed or not.
+    pub stated: bool,
 }
 
 impl LockOrder {
@@ -92,7 +94,7 @@ impl LockOrder {
     pub fn stated(failure: &Failure, wait_ms: Millis) -> Self {
         let (keep_count, by_list) = (false, false);
         let reason = LockReason::of(failure);
-        Self { reason, exact_ms: Some(wait_ms), authoritative: true, keep_count, by_list }
+        Self { reason, exact_ms: Some(wait_ms), authoritative: true, keep_count, by_list, stated: true }
     }
 }
 
@@ -152,6 +154,7 @@ fn refusal() -> LockOrder {
         authoritative: false,
         keep_count: false,
         by_list: false,
+        stated: false,
     }
 }
 
@@ -177,6 +180,8 @@ fn order(failure: &Failure, case: &LockCase<'_>, settings: &LockoutSettings, by_
         },
         keep_count: rule.is_some_and(|rule| rule.keep_count),
         by_list,
+        stated: failure.hint.is_some()
+            || matches!(failure.cooldown, CooldownRule::Exact { stated: true, .. }),
     }
 }
 

@@ -64,6 +64,7 @@ fn locked(failure: &Failure, settings: &LockoutSettings, failures: u32, now: Mil
         last_cooldown_ms: 0,
         counted_at: 0,
         refusals: Refusals::default(),
+        computed: false,
     };
     let new = || Lockout::new(key, settings.clone());
     let mut lockout = Lockout::restore(snapshot, settings.clone(), now).unwrap_or_else(new);

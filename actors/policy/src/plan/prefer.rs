@@ -14,7 +14,7 @@ pub fn prefer(targets: &mut [Planned], preferred: &[ConnectionId]) {
 mod tests {
     use super::prefer;
     use crate::ids::Class;
-    use crate::plan::Planned;
+    use crate::plan::{Forced, Planned};
 
     #[test]
     fn preferred_accounts_go_first_within_their_step() {
@@ -28,6 +28,7 @@ mod tests {
             only_on_quota: false,
             place: None,
             grant: None,
+            forced: Forced::Not,
         };
         let mut targets: Vec<Planned> = [(1, "a"), (1, "b"), (1, "c"), (0, "d"), (0, "b"), (0, "c")]
             .into_iter()

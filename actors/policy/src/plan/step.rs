@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::accounts::Accounts;
 use super::entries::Entries;
+use super::resort::{self, Forced, Resort};
 use super::{Ask, Excluded, Place, Plan, Planned, World};
 use crate::attempts::MAX_DISPATCHES;
 use crate::breaker::{Admission, Grant};
@@ -49,6 +50,10 @@ pub(super) fn add_step(
     dice: &mut dyn Dice,
 ) {
     let room = turn.room(plan.targets.len());
+    // Who has a target by now has no need of a last resort.
+    if plan.attempts.last_resort && plan.targets.is_empty() {
+        resort::weigh(plan, &turn, ask, world);
+    }
     let Turn { index, step, only, place, .. } = turn;
     let most = plan.targets.len() + room;
     let combo = plan.combo.is_some();
@@ -77,6 +82,7 @@ pub(super) fn add_step(
                     only_on_quota: step.only_on_quota,
                     place: place.clone(),
                     grant,
+                    forced: Forced::Not,
                 });
             }
         }
@@ -167,7 +173,7 @@ pub(super) fn exclusion(
 }
 
 /// Rules 8.4: next to nothing is left of its quota.
-fn cut_off(entry: &ConnectionEntry, world: World<'_>) -> Option<Refusal> {
+pub(super) fn cut_off(entry: &ConnectionEntry, world: World<'_>) -> Option<Refusal> {
     let reading = world.memory.reading(&entry.id).filter(|_| world.catalogue.reads_quota);
     match world.catalogue.preflight.check(&entry.provider, &entry.id, reading, world.now) {
         Check::Blocked(low) => Some(Refusal { why: Exclusion::QuotaCutoff, retry_at: Some(low.until) }),
@@ -182,6 +188,9 @@ pub(super) fn leave_out(
     left_out: Vec<(usize, Refusal)>,
     world: World<'_>,
 ) {
+    if !left_out.is_empty() {
+        plan.resort = Resort::Barred;
+    }
     for (entry, refusal) in left_out {
         entries.each(entry, &mut |step| exclude(plan, step, entries.connection(entry), refusal, world));
     }
@@ -189,7 +198,7 @@ pub(super) fn leave_out(
 
 /// Rules 7.4.6, for an account that could serve otherwise: others' leases, and the accounts of managed
 /// keys for whoever has no lease.
-fn leased(entry: &ConnectionEntry, ask: &Ask<'_>, world: World<'_>) -> Option<Refusal> {
+pub(super) fn leased(entry: &ConnectionEntry, ask: &Ask<'_>, world: World<'_>) -> Option<Refusal> {
     let lease = world.board.connections.get(&entry.id).and_then(|view| view.lease.as_ref());
     let why = Exclusion::Leased;
     match lease.filter(|lease| lease.bars(ask.lease, world.now)) {

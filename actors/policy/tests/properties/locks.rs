@@ -23,6 +23,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         authoritative,
         keep_count,
         by_list,
+        stated: false,
     });
     let fail = (order, gap()).prop_map(|(order, age)| Turn::Fail(order, age));
     prop_oneof![3 => fail, 1 => any::<bool>().prop_map(Turn::Succeed)]
@@ -79,6 +80,7 @@ proptest! {
             authoritative: false,
             keep_count: false,
             by_list: false,
+            stated: false,
         };
         for _ in 0..before {
             lockout.record(&failed, now, now);

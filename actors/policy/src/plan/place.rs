@@ -1,0 +1,27 @@
+//! Where a target stands: what is heard of an attempt is told to the combos that planned it.
+
+use std::sync::Arc;
+
+/// Where a target stands in the combos that it was planned by.
+#[derive(Debug, PartialEq)]
+pub struct Place {
+    /// The combo.
+    pub combo: Arc<str>,
+    /// Its key among the combo's entries.
+    pub key: Arc<str>,
+    /// Its index among them.
+    pub entry: usize,
+    /// How many there are.
+    pub of: usize,
+    /// Its score, where the strategy scores.
+    pub score: Option<f64>,
+    /// Where the combo itself stands in the one that asked for it (routing 2.6).
+    pub within: Option<Arc<Place>>,
+}
+
+impl Place {
+    /// Both are the same entry of the same combo.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.key == other.key && self.combo == other.combo
+    }
+}

@@ -42,8 +42,9 @@ impl Run<'_> {
     /// An account has served a turn: if it is about to run out, the talk is summed up for the next.
     pub(super) fn hand_over(&self, target: &Planned) {
         let Some(relay) = &self.plan.relay else { return };
+        let now = self.worker.tower.owners.clock.now();
         // A part is no turn of a conversation, and a summary would ask for the next one.
-        if self.inquiry.part.is_some() || !relay.is_due(&target.provider, &target.connection) {
+        if self.inquiry.part.is_some() || !relay.is_due(&target.provider, &target.connection, now) {
             return;
         }
         let who = match &relay.settings.model {

@@ -57,9 +57,9 @@ impl Relay {
     }
 
     /// Whether a summary is due now that this account has served a turn.
-    pub fn is_due(&self, provider: &ProviderId, connection: &ConnectionId) -> bool {
+    pub fn is_due(&self, provider: &ProviderId, connection: &ConnectionId, now: Millis) -> bool {
         let there = self.making || self.handoff.is_some();
-        let used = self.reading(connection).and_then(used);
+        let used = self.reading(connection).and_then(|reading| used(reading, now));
         is_due(&self.settings, &Moment { provider, session: true, used, there })
     }
 }
@@ -104,10 +104,13 @@ fn windows(reading: &AccountReading) -> impl Iterator<Item = WindowReading> {
     named.into_iter().flatten().chain(reading.overall)
 }
 
-/// How much of its quota an account has used: what ends first decides.
-pub fn used(reading: &AccountReading) -> Option<f64> {
-    let most = windows(reading).map(|window| window.used).reduce(f64::max);
-    if reading.limit_reached { Some(1.0) } else { most }
+/// How much of its quota an account has used: what ends first decides. A window that has started
+/// anew says nothing.
+pub fn used(reading: &AccountReading, now: Millis) -> Option<f64> {
+    match reading.is_limited(now) {
+        true => Some(1.0),
+        false => reading.left(&QuotaWindow::ALL, now).map(|left| 1.0 - left),
+    }
 }
 
 /// What an account says of a conversation, within bounds (routing 4.4b).

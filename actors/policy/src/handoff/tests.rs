@@ -74,9 +74,11 @@ fn what_ends_first_decides() {
         overall: window(0.5, None),
         ..AccountReading::default()
     };
-    assert_eq!(used(&reading), Some(0.9));
-    assert_eq!(used(&AccountReading { limit_reached: true, ..reading }), Some(1.0));
-    assert_eq!(used(&AccountReading::default()), None);
+    let most = |reading: &AccountReading, now| used(reading, now).map(|used| (used * 100.0).round());
+    assert_eq!(most(&reading, 0), Some(90.0));
+    assert_eq!(most(&reading, 6 * 60_000), None, "nobody said when the windows end: it is too old");
+    assert_eq!(most(&AccountReading { limit_reached: true, ..reading }, 0), Some(100.0));
+    assert_eq!(most(&AccountReading::default(), 0), None);
 }
 
 fn summary() -> Summary {
@@ -153,9 +155,9 @@ fn row_18_the_account_that_served_decides() {
         making: false,
         readings: vec![("c1".into(), reading)],
     };
-    assert!(relay.is_due(&"a".into(), &"c1".into()));
-    assert!(!relay.is_due(&"a".into(), &"c2".into()));
+    assert!(relay.is_due(&"a".into(), &"c1".into(), 0));
+    assert!(!relay.is_due(&"a".into(), &"c2".into(), 0));
     let handoff = Handoff::new("c1".into(), "sealed".into(), None, NOW);
     let there = [Relay { making: true, ..relay.clone() }, Relay { handoff: Some(handoff), ..relay }];
-    assert!(there.iter().all(|relay| !relay.is_due(&"a".into(), &"c1".into())));
+    assert!(there.iter().all(|relay| !relay.is_due(&"a".into(), &"c1".into(), 0)));
 }

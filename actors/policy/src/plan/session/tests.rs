@@ -239,7 +239,10 @@ fn row_65() {
     scene.pin("p", "s1", "c2", T0);
     for (used, expected) in [(0.84, "c2"), (0.86, "c1")] {
         let session = Some(WindowReading { used, resets_at: None });
-        scene.memory.readings.insert("c2".into(), AccountReading { session, ..AccountReading::default() });
+        scene
+            .memory
+            .readings
+            .insert("c2".into(), AccountReading { session, seen_at: T0, ..AccountReading::default() });
         assert_eq!(scene.first("drawn", "s1", T0), expected, "{used}");
     }
 }

@@ -6,7 +6,7 @@ use actors::connection::{CheckFailed, Order};
 use actors::messages::{Barrier, Owner, Poison, Snapshot};
 use actors::router::family::Apply;
 use actors::testing::{World, blueprint, failure, paused, verdict};
-use policy::blocked::{Blocked, blocked};
+use policy::blocked::{Asked, Blocked, blocked};
 use policy::change::Exclusion;
 use policy::cooldown::TerminalState;
 use policy::verdict::{End, TerminalRule, Verdict};
@@ -49,7 +49,7 @@ fn decision_9b_a_target_whose_accounts_are_all_terminal_has_no_usable_connection
         let (banned, unpaid) = (Exclusion::Banned, Exclusion::CreditsExhausted);
         assert_eq!(reasons, [(banned, None), (unpaid, None), (Exclusion::Expired, None)]);
         assert!(plan.targets.is_empty() && !plan.excluded.iter().any(|target| target.transient));
-        assert_eq!(blocked(false, &plan.excluded, world.now()), Blocked::NoUsableConnection);
+        assert_eq!(blocked(Asked::Direct, &plan.excluded, world.now()), Blocked::NoUsableConnection);
         assert_eq!(world.provider("a").view.load().failures, 0, "no breaker counts it");
     });
 }

@@ -137,13 +137,18 @@ pub(super) fn capped(wait_ms: Millis, cap_ms: Millis) -> Millis {
     if cap_ms > 0 { wait_ms.min(cap_ms) } else { wait_ms }
 }
 
-/// From a request's trouble to its error. `now`: for `reset_at`.
-pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> Problem {
-    let terminal = match &trouble {
+/// The reason that diagnostics tell, where it is not the code (routing 9.2, rows I, K and L).
+fn terminal(trouble: &Trouble, story: &Story) -> Option<&'static str> {
+    match trouble {
         Trouble::AllFailed { .. } | Trouble::UpstreamAuth | Trouble::UpstreamCredits => story.terminal,
         Trouble::TooManyAttempts => Some("max_attempts_exceeded"),
         _ => None,
-    };
+    }
+}
+
+/// From a request's trouble to its error. `now`: for `reset_at`.
+pub fn of_trouble(trouble: Trouble, story: &Story, model: &str, now: Millis) -> Problem {
+    let terminal = terminal(&trouble, story);
     let problem = match trouble {
         Trouble::RouterFull => {
             Problem::new(Code::MailboxFull, "too many requests wait for the router").after(1_000)

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn every_wrong_field_is_told_by_its_name() {
     let stage = Stage::new("fields");
     let good = json!(["demo-a/steady"]);

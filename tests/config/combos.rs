@@ -124,6 +124,7 @@ fn routing_8_2_the_sticky_limit_of_all_counts_where_it_is_set() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn routing_2_9_each_mistake_of_nesting_is_found_at_its_line() {
     let two = |one: &str, other: &str| {
         with(&format!(

@@ -149,6 +149,7 @@ fn what_was_read_can_be_sent_back() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn each_wrong_body_is_refused_and_told_by_field() {
     let stage = Stage::new("wrong");
     let cases = [

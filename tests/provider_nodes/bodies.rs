@@ -47,6 +47,7 @@ fn all_of_it_is_shown_and_can_be_sent_back() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn each_wrong_body_is_refused_and_told_by_field() {
     let stage = Stage::new("wrong");
     let with = |extra: Value| {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use policy::account::{self, AccountSettings};
 use policy::catalogue::{Catalogue, ConnectionEntry, Dialect, ModelEntry, ProviderEntry};
-use policy::ids::{ConnectionId, ModelId};
+use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lease::Managed;
 use policy::preflight::{AccountCutoff, Preflight};
 
@@ -86,6 +86,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
         direct_waits: settings.resilience.wait_for_cooldown,
         managed: managed(settings),
         preflight: preflight(settings),
+        most_benched: most_benched(settings),
         ..Catalogue::default()
     }
     .ready()
@@ -110,6 +111,12 @@ fn managed(settings: &Settings) -> Managed {
         let leases = key.scopes.contains(&Scope::Lease);
         (key.name.as_str().into(), leases.then(|| key.allowed_connections.clone().into()))
     }))
+}
+
+/// Of which providers not all connections may rest at once (decision 33).
+fn most_benched(settings: &Settings) -> HashMap<ProviderId, u32> {
+    let says = settings.providers.iter().filter(|provider| provider.max_benched_percent < 100);
+    says.map(|provider| (provider.id.clone(), provider.max_benched_percent)).collect()
 }
 
 /// From where on accounts are left out for their quota, and what each of them says of it.

@@ -1,4 +1,4 @@
-//! Where no wait is allowed: what is tried although all rest, if an operator wants that (decision 33).
+//! Where no wait is allowed: what is tried although it rests, if an operator wants that (decision 33).
 
 use serde_json::json;
 
@@ -69,4 +69,21 @@ fn decision_33_an_open_breaker_is_passed_and_an_isolated_one_is_not() {
     order("b", json!({"message": "isolate"}));
     assert_eq!(world.ask("m").status, 503);
     assert_eq!(asked(&world), (0, 1), "an operator's order stands");
+}
+
+#[test]
+fn decision_33_of_two_accounts_one_rests_at_most() {
+    let half = "format = [\"openai\"]\nmax_benched_percent = 50";
+    let world = rests(60_000).provider_with("a", 2, half).provider("b", 2).start();
+    for provider in ["a", "b"] {
+        world.upstream(provider).answers_first([Answer::status(503), Answer::status(503)]);
+        assert_eq!(world.ask(&format!("{provider}/x")).code(), "fake_503");
+        assert_eq!(world.upstream(provider).asked(), 2);
+    }
+    let rest = |connection: &str| world.derived("connection", connection)["state"].clone();
+    assert_eq!(["a-1", "a-2", "b-1", "b-2"].map(rest), ["cooling"; 4], "both are written down");
+    assert_eq!(world.ask("b/x").status, 429);
+    world.ask("a/x").served_by("a");
+    assert_eq!(["a-1", "a-2"].map(rest), ["ready", "cooling"], "the one that returns first was asked");
+    assert_eq!((world.upstream("a").asked(), world.upstream("b").asked()), (3, 2));
 }

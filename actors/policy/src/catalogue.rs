@@ -296,6 +296,8 @@ pub struct Catalogue {
     pub pools: Pools,
     /// Keys that lease accounts.
     pub managed: Managed,
+    /// Most of a provider's connections that may rest at once, percent; no entry: all (decision 33).
+    pub most_benched: HashMap<ProviderId, u32>,
     /// From where on accounts are left out for their quota (rules 8.4).
     pub preflight: Preflight,
     /// Some combo, the cutoff or the choice of accounts minds what accounts say of their quota.

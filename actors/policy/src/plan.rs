@@ -2,6 +2,7 @@
 //! (routing 2.1, 3, 7.2, 12; contract 8, "Models").
 
 mod accounts;
+mod benched;
 mod direct;
 mod entries;
 mod fan;

@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Row] = &[
     row("providers[].base_url", Kind::Text(Shape::Url), REQUIRED, "", "http or https, with or without the version"),
     row("providers[].per_model_quota", FLAG, "false", "", "a quota belongs to one model, not to the whole account"),
     row("providers[].passthrough_models", FLAG, "false", "", "models that are not listed pass as well"),
-    row("providers[].max_benched_percent", Kind::Whole(0, 100), "100", "%", "most of its connections that may rest at once; rests beyond that are written down and not acted on").idle(),
+    row("providers[].max_benched_percent", Kind::Whole(0, 100), "100", "%", "most of its connections that may rest at once; rests beyond that are written down and not acted on"),
     row("providers[].headers", Kind::Headers, "", "", "extra request headers"),
     row("providers[].auth_header", Kind::Choice(AUTH_HEADERS), "", "", "how the credential is sent; absent: as the format does"),
     row("providers[].oauth.token_url", Kind::Text(Shape::Url), "", "", "where access tokens are renewed; without it they are used until they expire"),

@@ -191,10 +191,7 @@ impl<'a> Entries<'a> {
         gate(step, true, self.ask, self.world).is_ok()
             && connections(step, self.world.catalogue)
                 .filter(|entry| only.is_none_or(|only| *only == entry.id))
-                .any(|entry| {
-                    exclusion(entry, step, self.ask, self.world).is_none()
-                        && self.world.board.retry_cooldown(&entry.id, self.world.now).is_none()
-                })
+                .any(|entry| exclusion((entry, step), true, self.ask, self.world).is_ok())
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::accounts::Accounts;
+use super::benched::is_spared;
 use super::entries::Entries;
 use super::resort::{self, Forced, Resort};
 use super::{Ask, Excluded, Place, Plan, Planned, World};
@@ -65,12 +66,11 @@ pub(super) fn add_step(
     let mut any = false;
     for entry in accounts.walk(room, dice) {
         any = true;
-        let held = exclusion(entry, step, ask, world);
-        let retry = world.board.retry_cooldown(&entry.id, world.now).filter(|_| combo);
-        let held = longer(retry, held).or_else(|| leased(entry, ask, world));
-        match held {
-            Some(refusal) => exclude(plan, step, Some(&entry.id), refusal, world),
-            None => {
+        let held = exclusion((entry, step), combo, ask, world);
+        let leased = || leased(entry, ask, world);
+        match held.and_then(|forced| leased().map_or(Ok(forced), Err)) {
+            Err(refusal) => exclude(plan, step, Some(&entry.id), refusal, world),
+            Ok(forced) => {
                 accounts.note(entry, provider.class);
                 plan.targets.push(Planned {
                     provider: step.provider.clone(),
@@ -82,7 +82,7 @@ pub(super) fn add_step(
                     only_on_quota: step.only_on_quota,
                     place: place.clone(),
                     grant,
-                    forced: Forced::Not,
+                    forced,
                 });
             }
         }
@@ -151,25 +151,34 @@ pub(super) fn gate<'a>(
     }
 }
 
+/// What holds an account back, else the rests of ours that it passes; `combo`: one asks.
 pub(super) fn exclusion(
-    entry: &ConnectionEntry,
-    step: &Step,
+    (entry, step): (&ConnectionEntry, &Step),
+    combo: bool,
     ask: &Ask<'_>,
     world: World<'_>,
-) -> Option<Refusal> {
-    let forever = |why| Some(Refusal { why, retry_at: None });
+) -> Result<Forced, Refusal> {
+    let forever = |why| Err(Refusal { why, retry_at: None });
     if ask.allowed.is_some_and(|allowed| !allowed.contains(&entry.id)) {
         return forever(Exclusion::KeyNotAllowed);
     }
     if !entry.usable || !entry.serves(step.model.as_str()) {
         return forever(Exclusion::Unavailable);
     }
-    let refusal = world.board.connection_refusal(&entry.id, world.now);
+    let spared = is_spared(entry, combo, world);
+    let minded = |refusal: &Refusal| {
+        !spared || !matches!(refusal.why, Exclusion::ConnectionCooldown | Exclusion::ProviderCooldown)
+    };
+    let refusal = world.board.connection_refusal(&entry.id, world.now).filter(minded);
     let held = refusal.or_else(|| {
         let lock = world.board.lock(&entry.id, (&step.provider, &step.model), world.now)?;
         Some(Refusal { why: Exclusion::ModelLockout, retry_at: Some(lock.until) })
     });
-    longer(held, cut_off(entry, world))
+    let retry = world.board.retry_cooldown(&entry.id, world.now).filter(|_| combo).filter(minded);
+    match longer(retry, longer(held, cut_off(entry, world))) {
+        Some(refusal) => Err(refusal),
+        None => Ok(if spared { Forced::Rest } else { Forced::Not }),
+    }
 }
 
 /// Rules 8.4: next to nothing is left of its quota.

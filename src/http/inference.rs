@@ -20,9 +20,9 @@ use super::enter::{Entered, Unlogged, enter};
 use super::errors::{Code, Problem, capped, of_trouble, shown};
 use super::intake::made_now;
 use super::state::{Http, HttpSettings, Running};
-use super::traits::traits;
+use super::traits::{look, traits};
 use super::{key_rules, noted};
-use crate::formats::body::{is_complete_json, peek};
+use crate::formats::body::is_complete_json;
 use crate::formats::redact;
 use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, serve};
 use crate::telemetry::Decision;
@@ -91,8 +91,8 @@ async fn answer(
         Err(unread) => return refuse(of_unread(&unread, settings.max_body)),
     };
     let body = made_now(route, body);
-    let peeked = match peek(&body, settings.wanted.details()) {
-        Ok(peeked) => peeked,
+    let (peeked, wanted) = match look(&body, settings.wanted) {
+        Ok(looked) => looked,
         Err(bad) => return refuse(Problem::bad_body(bad)),
     };
     let admitted = policy
@@ -101,7 +101,7 @@ async fn answer(
     if let Err(problem) = admitted {
         return refuse(problem);
     }
-    let traits = traits(request.headers(), &peeked.parts, body.len(), settings.wanted);
+    let traits = traits(request.headers(), &peeked.parts, body.len(), wanted);
     let tools = peeked.parts.tools();
     let (model, span, stream) = (peeked.model.into(), peeked.span, peeked.stream);
     let inquiry = Inquiry {

@@ -6,10 +6,13 @@
 use std::sync::Arc;
 
 use actix_web::http::header::HeaderMap;
+use bytes::Bytes;
 use policy::affinity::{self, HEADERS, Told};
-use policy::request::Traits;
+use policy::request::{Traits, Wish};
+use policy::strategy::auto;
 
 use super::auth::hash;
+use crate::formats::body::{BadBody, Peeked, peek};
 use crate::formats::traits::{Field, Parts};
 
 /// Which traits somebody wants to know.
@@ -35,6 +38,17 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// Bytes of a session's hash that are kept.
 const KEPT: usize = 16;
 
+/// Reads a body, and says what of it counts: who asks for `auto` by name asks a combo that nobody
+/// has written, so its needs count also where those of no other request do.
+pub fn look(body: &Bytes, wanted: Wanted) -> Result<(Peeked<'_>, Wanted), BadBody> {
+    let peeked = peek(body, wanted.details())?;
+    let wider = Wanted { needs: wanted.needs || auto::is_name(&peeked.model), ..wanted };
+    match wider.details() == wanted.details() {
+        true => Ok((peeked, wider)),
+        false => Ok((peek(body, true)?, wider)),
+    }
+}
+
 /// Reads what is wanted.
 pub fn traits(headers: &HeaderMap, parts: &Parts<'_>, length: usize, wanted: Wanted) -> Arc<Traits> {
     let mut traits = Traits::default();
@@ -45,8 +59,20 @@ pub fn traits(headers: &HeaderMap, parts: &Parts<'_>, length: usize, wanted: Wan
         let weighty = parts.fill(&mut traits);
         // The bytes of pictures and files say nothing of tokens.
         traits.input_tokens = (!weighty).then_some(length as u64 / BYTES_PER_TOKEN);
+        traits.wish = wish(headers);
     }
     Arc::new(traits)
+}
+
+/// What the request asks of `auto` (routing 5.7); what makes no sense is not said.
+fn wish(headers: &HeaderMap) -> Wish {
+    let header = |name| headers.get(name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty());
+    let budget = header("x-omniroute-budget").and_then(|usd| usd.parse::<f64>().ok());
+    Wish {
+        mode: header("x-omniroute-mode").map(Into::into),
+        budget_usd: budget.filter(|usd| usd.is_finite() && *usd > 0.0),
+        budget_fallback: header("x-omniroute-budget-fallback").map(Into::into),
+    }
 }
 
 /// The key of the session that a client names by its first header.
@@ -92,8 +118,11 @@ mod tests {
     use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
     use bytes::Bytes;
 
-    use super::{Wanted, traits};
+    use policy::request::Wish;
+
+    use super::{Wanted, look, traits};
     use crate::formats::body::peek;
+    use crate::formats::traits::{Field, Parts};
 
     const SESSIONS: Wanted = Wanted { sessions: true, first_text: false, needs: false };
 
@@ -134,6 +163,43 @@ mod tests {
         let later =
             r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"user","content":"x"}]}"#;
         assert_eq!(of(&[], later, may), of(&[], BODY, may));
+    }
+
+    /// Routing 5.7: what makes no sense is not said, and nobody listens where `auto` is not asked.
+    #[test]
+    fn a_wish_is_read_from_headers() {
+        let wish = |headers: &[(&'static str, &'static str)], needs| {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+            traits(&map, &Parts::default(), 0, Wanted { needs, ..Wanted::default() }).wish.clone()
+        };
+        let all = [
+            ("x-omniroute-mode", " fast "),
+            ("x-omniroute-budget", "0.25"),
+            ("x-omniroute-budget-fallback", "strict"),
+        ];
+        let whole = Wish {
+            mode: Some("fast".into()),
+            budget_usd: Some(0.25),
+            budget_fallback: Some("strict".into()),
+        };
+        assert_eq!(wish(&all, true), whole);
+        assert_eq!(wish(&all, false), Wish::default());
+        for budget in ["0", "-1", "NaN", "inf", "1 USD", "", "1e999"] {
+            assert_eq!(wish(&[("x-omniroute-budget", budget)], true), Wish::default(), "{budget}");
+        }
+    }
+
+    /// `auto` needs no combo (routing 5.1), and its budget counts tokens.
+    #[test]
+    fn the_needs_of_auto_count_also_without_combos() {
+        for (model, needs) in [("auto", true), ("auto/cheap", true), ("autopilot", false), ("a/m", false)] {
+            let body = Bytes::from(format!(r#"{{"model":"{model}","tools":[{{}}],"messages":[]}}"#));
+            let (peeked, wanted) = look(&body, Wanted::default()).unwrap();
+            assert_eq!((wanted.needs, peeked.parts.get(Field::Messages).is_some()), (needs, needs), "{model}");
+        }
     }
 
     #[test]

@@ -316,15 +316,17 @@ impl Catalogue {
 
 impl Catalogue {
     /// Some plan depends on what a request needs: else nobody has to look for it in its body.
+    /// Requests that name `auto` themselves depend on it whatever is configured.
     pub fn wants_needs(&self) -> bool {
         let weighs = |combo: &Combo| {
             !matches!(combo.strategy, "priority" | "p2c" | "weighted" | "fill-first" | "lkgp")
         };
         let knows = |entry: &ModelEntry| entry.abilities.is_some() || entry.context_window.is_some();
         let models = || self.providers.values().filter_map(|provider| provider.models.as_ref());
-        !self.combos.is_empty()
+        let by_combo = !self.combos.is_empty()
             && (self.combos.values().any(weighs)
-                || models().any(|all| all.iter().any(|(_, entry)| knows(entry))))
+                || models().any(|all| all.iter().any(|(_, entry)| knows(entry))));
+        by_combo || self.aliases.targets().any(strategy::auto::is_name)
     }
 }
 

@@ -23,6 +23,11 @@ impl Aliases {
         self.exact.get(name).map(|target| &**target)
     }
 
+    /// All that they stand for.
+    pub fn targets(&self) -> impl Iterator<Item = &str> {
+        self.exact.values().chain(self.patterns.iter().map(|(_, target)| target)).map(|target| &**target)
+    }
+
     /// What the name stands for by a pattern: the one with the most letters decides.
     pub fn by_pattern(&self, name: &str) -> Option<&str> {
         let (_, target) = self.patterns.iter().find(|(pattern, _)| matches(pattern, name))?;

@@ -175,4 +175,8 @@ fn bodies_are_looked_into_only_for_plans_that_depend_on_it() {
     assert!(catalogue.wants_needs());
     catalogue.combos.clear();
     assert!(!catalogue.wants_needs());
+    catalogue.aliases = [("fast".into(), "p/small".into())].into_iter().collect();
+    assert!(!catalogue.wants_needs());
+    catalogue.aliases = [("cheap*".into(), "auto/cheap".into())].into_iter().collect();
+    assert!(catalogue.wants_needs());
 }

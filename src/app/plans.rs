@@ -247,7 +247,10 @@ pub(super) fn token_header(provider: &settings::Provider) -> TokenHeader {
 fn wanted(settings: &Settings) -> Wanted {
     let sessions = settings.behaviour.session_affinity_ttl_ms > 0;
     let first_text = sessions && settings.behaviour.session_affinity_from_text;
-    Wanted { sessions, first_text, needs: catalogue(settings).wants_needs() }
+    let catalogue = catalogue(settings);
+    // Whoever follows prompts also minds what a client says of them.
+    let prompts = catalogue.wants_prompts();
+    Wanted { sessions, first_text, needs: prompts || catalogue.wants_needs(), prompts }
 }
 
 /// What clients are told.

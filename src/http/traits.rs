@@ -24,12 +24,14 @@ pub struct Wanted {
     pub first_text: bool,
     /// What a model must be able to do.
     pub needs: bool,
+    /// Which prompt it is, also where its client does not name it.
+    pub prompts: bool,
 }
 
 impl Wanted {
     /// More of the body than names must be kept.
     pub fn details(self) -> bool {
-        self.first_text || self.needs
+        self.first_text || self.needs || self.prompts
     }
 }
 
@@ -60,6 +62,10 @@ pub fn traits(headers: &HeaderMap, parts: &Parts<'_>, length: usize, wanted: Wan
         // The bytes of pictures and files say nothing of tokens.
         traits.input_tokens = (!weighty).then_some(length as u64 / BYTES_PER_TOKEN);
         traits.wish = wish(headers);
+    }
+    if wanted.prompts && traits.cache_key.is_none() {
+        traits.cache_key = parts.prefix().map(|prefix| kept(prefix).into());
+        traits.keyed_by_prompt = traits.cache_key.is_some();
     }
     Arc::new(traits)
 }
@@ -124,7 +130,7 @@ mod tests {
     use crate::formats::body::peek;
     use crate::formats::traits::{Field, Parts};
 
-    const SESSIONS: Wanted = Wanted { sessions: true, first_text: false, needs: false };
+    const SESSIONS: Wanted = Wanted { sessions: true, first_text: false, needs: false, prompts: false };
 
     fn of(headers: &[(&'static str, &'static str)], body: &'static str, wanted: Wanted) -> Option<String> {
         let mut map = HeaderMap::new();
@@ -192,13 +198,50 @@ mod tests {
         }
     }
 
+    /// Routing 3.7: what stands before the last turn tells prompts apart, and only where that counts.
+    #[test]
+    fn row_61_a_prompt_is_known_by_what_stands_before_its_last_turn() {
+        let key = |turns: &str, prompts| {
+            let body = Bytes::from(format!(r#"{{"model":"m",{turns}}}"#));
+            let wanted = Wanted { needs: true, prompts, ..Wanted::default() };
+            let peeked = peek(&body, wanted.details()).unwrap();
+            let traits = traits(&HeaderMap::new(), &peeked.parts, body.len(), wanted);
+            assert_eq!(traits.keyed_by_prompt, traits.cache_key.is_some() && !turns.contains("_key"));
+            traits.cache_key.as_ref().map(ToString::to_string)
+        };
+        let begun = r#"{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}"#;
+        let then =
+            |list: &str, last: &str| format!(r#""{list}":[{begun},{{"role":"user","content":"{last}"}}]"#);
+        let one = key(&then("messages", "and?"), true).unwrap();
+        assert_eq!(key(&then("messages", "or?"), true).as_ref(), Some(&one));
+        assert_eq!(key(&then("input", "or?"), true).as_ref(), Some(&one));
+        assert!(one.len() == 32 && one.bytes().all(|byte| byte.is_ascii_hexdigit()), "{one}");
+        assert_eq!(key(&then("messages", "and?"), false), None);
+        assert_ne!(key(&then("messages", "and?").replace("hello", "hullo"), true), Some(one));
+        for first in [
+            r#""messages":[{"role":"user","content":"hi"}]"#,
+            r#""messages":[{"role":"system","content":"be"},{"role":"user","content":"hi"}]"#,
+            r#""input":"hi""#,
+            r#""messages":[]"#,
+            r#""messages":7"#,
+        ] {
+            assert_eq!(key(first, true), None, "{first}");
+        }
+        let named = format!(r#"{},"prompt_cache_key":" k1 ""#, then("messages", "and?"));
+        assert_eq!(key(&named, true).as_deref(), Some("k1"));
+    }
+
     /// `auto` needs no combo (routing 5.1), and its budget counts tokens.
     #[test]
     fn the_needs_of_auto_count_also_without_combos() {
         for (model, needs) in [("auto", true), ("auto/cheap", true), ("autopilot", false), ("a/m", false)] {
             let body = Bytes::from(format!(r#"{{"model":"{model}","tools":[{{}}],"messages":[]}}"#));
             let (peeked, wanted) = look(&body, Wanted::default()).unwrap();
-            assert_eq!((wanted.needs, peeked.parts.get(Field::Messages).is_some()), (needs, needs), "{model}");
+            assert_eq!(
+                (wanted.needs, peeked.parts.get(Field::Messages).is_some()),
+                (needs, needs),
+                "{model}"
+            );
         }
     }
 

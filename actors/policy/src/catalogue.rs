@@ -330,6 +330,20 @@ impl Catalogue {
     }
 }
 
+impl Catalogue {
+    /// Some combo sends a prompt to where it is likely to be cached: else nobody has to tell prompts
+    /// apart (routing 3.7).
+    pub fn wants_prompts(&self) -> bool {
+        let follows = |combo: &Combo| {
+            strategy::find(combo.strategy).is_some_and(|rule| {
+                let yields = self.prompt_cache_affinity && rule.yields_to_cache() && !rule.keeps_first();
+                yields || rule.follows_prompts(&combo.settings)
+            })
+        };
+        self.combos.values().any(follows)
+    }
+}
+
 /// Whether `text` fits `pattern`, in which `*` stands for any run of characters.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');

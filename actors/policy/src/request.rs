@@ -18,6 +18,8 @@ pub struct Traits {
     pub structured: bool,
     /// Key of the prompt cache it would profit from (routing 3.7).
     pub cache_key: Option<Arc<str>>,
+    /// That key was made of its messages: the next turn of the conversation has another.
+    pub keyed_by_prompt: bool,
     /// Key of its session (rules 6.2), already without anything secret in it.
     pub session: Option<Arc<str>>,
     /// Key of its first user text (routing 3.2); only where session stickiness asks for it.

@@ -153,6 +153,10 @@ pub trait Strategy: Sync {
     fn yields_to_cache(&self) -> bool {
         false
     }
+    /// It looks for the prompt's cache itself (routing 3.7).
+    fn follows_prompts(&self, _settings: &StrategySettings) -> bool {
+        false
+    }
     /// The entry that serves the request's session already goes first (routing 3.4, 4.18).
     fn yields_to_session(&self, _request: &Traits) -> bool {
         true

@@ -75,6 +75,10 @@ targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"
         true
     }
 
+    fn follows_prompts(&self, settings: &StrategySettings) -> bool {
+        settings.auto.weights(None).counts("cache_affinity")
+    }
+
     fn rank(&self, field: &Field<'_>, dice: &mut dyn Dice) -> Ranked {
         let (mut able, unable) = able(field.pool);
         if able.is_empty() {

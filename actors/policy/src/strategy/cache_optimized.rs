@@ -2,7 +2,7 @@
 
 use crate::dice::Dice;
 use crate::request::Traits;
-use crate::strategy::{Field, Ranked, Strategy, affinity};
+use crate::strategy::{Field, Ranked, Strategy, StrategySettings, affinity};
 
 /// Where the prompt is cached.
 pub struct CacheOptimized;
@@ -37,8 +37,13 @@ targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }]"#
         Ranked::of(order)
     }
 
+    fn follows_prompts(&self, _: &StrategySettings) -> bool {
+        true
+    }
+
+    /// A session's prompt grows where the session is.
     fn yields_to_session(&self, request: &Traits) -> bool {
-        request.cache_key.is_none()
+        request.cache_key.is_none() || request.keyed_by_prompt
     }
 }
 
@@ -46,6 +51,8 @@ targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }]"#
 mod tests {
     use super::CacheOptimized;
     use crate::dice::Scripted;
+    use crate::request::Traits;
+    use crate::strategy::Strategy;
     use crate::strategy::table::{Facts, Table};
 
     fn take(key: Option<&str>) -> String {
@@ -53,6 +60,19 @@ mod tests {
         let mut table = Table::of(["c1", "c2", "c3"].map(row).to_vec());
         table.request.cache_key = key.map(Into::into);
         table.take(&CacheOptimized, &mut Scripted::default()).join(",")
+    }
+
+    /// FC-100: a key that changes with each turn moves no session.
+    #[test]
+    fn a_session_stays_unless_its_client_names_the_prompt() {
+        let yields = |cache_key: Option<&str>, keyed_by_prompt| {
+            let cache_key = cache_key.map(Into::into);
+            CacheOptimized.yields_to_session(&Traits { cache_key, keyed_by_prompt, ..Traits::default() })
+        };
+        assert_eq!(
+            [yields(None, false), yields(Some("k"), true), yields(Some("k"), false)],
+            [true, true, false]
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::ids::Class;
 use crate::plan::tests::Nothing;
 use crate::plan::{Ask, NoPlan, World, plan};
 use crate::request::Traits;
+use crate::strategy::auto::Weights;
 
 /// `small` (8k, no tools), `large` (200k, all), `plain` (32k, no pictures, no schemas), `new`: unknown.
 fn catalogue(filters: Filters) -> Catalogue {
@@ -179,4 +180,23 @@ fn bodies_are_looked_into_only_for_plans_that_depend_on_it() {
     assert!(!catalogue.wants_needs());
     catalogue.aliases = [("cheap*".into(), "auto/cheap".into())].into_iter().collect();
     assert!(catalogue.wants_needs());
+}
+
+/// Routing 3.7, decision 23.
+#[test]
+fn prompts_are_told_apart_only_for_combos_that_send_them_to_their_cache() {
+    let wants = |strategy: &'static str, prompt_cache_affinity, weight: f64| {
+        let mut combo = Combo::new("c", strategy, vec![]);
+        combo.settings.auto.weights = Some(Weights::of([("health", 1.0), ("cache_affinity", weight)]));
+        let combos = [(combo.name.clone(), combo)].into();
+        Catalogue { combos, prompt_cache_affinity, ..Catalogue::default() }.wants_prompts()
+    };
+    for strategy in ["random", "least-used", "round-robin"] {
+        assert_eq!([wants(strategy, true, 1.0), wants(strategy, false, 1.0)], [true, false], "{strategy}");
+    }
+    for strategy in ["priority", "p2c", "weighted", "cost-optimized", "headroom"] {
+        assert!(!wants(strategy, true, 1.0), "{strategy}");
+    }
+    assert!(wants("cache-optimized", false, 0.0));
+    assert_eq!([wants("auto", true, 0.0), wants("auto", false, 0.5)], [false, true]);
 }

@@ -4,6 +4,7 @@
 //! that went, and the family it spawns, watches and replaces. It never waits: a pick is
 //! one pure call on what it already knows.
 
+pub mod answers;
 pub mod family;
 pub mod handoffs;
 mod memory;
@@ -70,6 +71,7 @@ opens_letters! { Router:
     pick::Look,
     pick::Served,
     share::Gauged,
+    answers::Made,
     share::Used,
     family::Lock,
     family::Decay,

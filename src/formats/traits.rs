@@ -29,6 +29,8 @@ pub enum Field {
     SessionId,
     /// Names what is said again and again.
     PromptCacheKey,
+    /// Names the response that it goes on from.
+    PreviousResponseId,
     /// Tools.
     Tools,
     /// From here on only where somebody wants to know what a request needs.

@@ -13,6 +13,7 @@ use policy::strategy::auto;
 
 use super::auth::hash;
 use crate::formats::body::{BadBody, Peeked, peek};
+use crate::formats::response;
 use crate::formats::traits::{Field, Parts};
 
 /// Which traits somebody wants to know.
@@ -53,7 +54,8 @@ pub fn look(body: &Bytes, wanted: Wanted) -> Result<(Peeked<'_>, Wanted), BadBod
 
 /// Reads what is wanted.
 pub fn traits(headers: &HeaderMap, parts: &Parts<'_>, length: usize, wanted: Wanted) -> Arc<Traits> {
-    let mut traits = Traits::default();
+    let previous = parts.text(Field::PreviousResponseId);
+    let mut traits = Traits { response: previous.and_then(|id| response::key(&id)), ..Traits::default() };
     if wanted.sessions {
         traits.session = session(headers, parts, wanted.first_text).map(Into::into);
     }

@@ -301,6 +301,7 @@ impl<'a> Run<'a> {
     }
 
     fn reply(&self, head: Head, committed: Committed, permit: Permit, target: &Planned) -> Reply {
+        self.has_made(target, &committed);
         let mut meter = self.meter(Chosen::of(target), head.status);
         let (first, rest) = match committed {
             Committed::Whole(whole) => {

@@ -1,5 +1,7 @@
-//! What a request tells the router of accounts that keys share (flow 2.15, 2.18), and of quotas.
+//! What a request tells the router of accounts that keys share (flow 2.15, 2.18), of quotas, and of
+//! who made which response (FC-101).
 
+use actors::router::answers::Made;
 use actors::router::share::{Gauged, News};
 use policy::change::Exclusion;
 use policy::ids::ProviderId;
@@ -8,7 +10,9 @@ use policy::reading;
 use policy::verdict::Kind;
 
 use super::cascade::Run;
-use crate::upstream::Answer;
+use super::commit::Committed;
+use crate::formats::response;
+use crate::upstream::{Answer, Route};
 
 impl Run<'_> {
     /// Who asked, in which session, and who was charged for it.
@@ -29,6 +33,23 @@ impl Run<'_> {
         if let Some(reading) = reading::read(&find, self.worker.tower.owners.clock.now()) {
             let gauged = Gauged { connection: target.connection.clone(), reading };
             self.worker.tower.owners.router.mailbox.post(gauged);
+        }
+    }
+
+    /// Passes on whose response an answer is: before any of it goes to the client, who may go on from
+    /// it at once.
+    pub(super) fn has_made(&self, target: &Planned, committed: &Committed) {
+        if self.inquiry.route != Route::Responses {
+            return;
+        }
+        let (first, framed) = match committed {
+            Committed::Whole(first) => (first, self.inquiry.stream),
+            Committed::Body(first, _) => (first, false),
+            Committed::Stream(first, _) => (first, true),
+        };
+        if let Some(response) = response::made(first, framed) {
+            let (provider, connection) = (target.provider.clone(), target.connection.clone());
+            self.worker.tower.owners.router.mailbox.post(Made { response, provider, connection });
         }
     }
 

@@ -5,6 +5,9 @@
 //! form that could be read. A pin is looked up when a plan is made, written when the plan is
 //! taken, and deleted when its account fails. It never refuses anybody.
 
+/// How the keys of responses begin; those of sessions never do (FC-101).
+pub const OF_RESPONSE: &str = "response-";
+
 mod key;
 mod occupancy;
 mod pins;

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod benched;
+mod bound;
 mod direct;
 mod entries;
 mod fan;
@@ -42,6 +43,7 @@ use crate::strategy::{self, ComboState, Field, Grain, Metrics, Note, Pool, Ranke
 use crate::time::Millis;
 use crate::validation::Validation;
 
+pub use bound::plan;
 pub use filters::{Filters, Lack};
 
 pub use direct::of_step;
@@ -100,6 +102,10 @@ pub trait Memory {
     }
     /// The pins of a session, also those that have expired (rules 6).
     fn pins(&self, _session: &str) -> &[Pinned] {
+        &[]
+    }
+    /// Who made a response, also those that are known no longer (FC-101).
+    fn made(&self, _response: &str) -> &[Pinned] {
         &[]
     }
     /// Sessions seen on an account lately (decision 27a).
@@ -204,8 +210,8 @@ pub struct World<'a> {
     pub now: Millis,
 }
 
-/// Makes the plan of one request.
-pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
+/// The plan of a request, wherever it may go.
+fn free(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
     let (provider, model) = match names::find(world.catalogue, ask.model)? {
         Named::Combo(combo) => return of_combo(ask, combo, world, dice),
         Named::Made(combo) => return of_combo(ask, &combo, world, dice),

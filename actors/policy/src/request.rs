@@ -22,6 +22,8 @@ pub struct Traits {
     pub keyed_by_prompt: bool,
     /// Key of its session (rules 6.2), already without anything secret in it.
     pub session: Option<Arc<str>>,
+    /// Key of the response that it goes on from (FC-101).
+    pub response: Option<Arc<str>>,
     /// Key of its first user text (routing 3.2); only where session stickiness asks for it.
     pub first_text: Option<Arc<str>>,
     /// What its headers ask of `auto` (routing 5.7).

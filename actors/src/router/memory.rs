@@ -206,6 +206,10 @@ impl Memory for Remembered<'_> {
         self.sessions.pins.of(session)
     }
 
+    fn made(&self, response: &str) -> &[Pinned] {
+        self.sessions.answers.of(response)
+    }
+
     fn sessions(&self, connection: &ConnectionId, now: Millis) -> u32 {
         self.sessions.occupancy.count(connection, now)
     }

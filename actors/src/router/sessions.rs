@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use policy::affinity::{Occupancy, Pin, PinKey, PinNews, Pins};
+use policy::affinity::{OF_RESPONSE, Occupancy, Pin, PinKey, PinNews, Pins};
 use policy::ids::{Class, ConnectionId, ProviderId};
 use policy::plan::Plan;
 use policy::time::Millis;
@@ -19,6 +19,8 @@ use crate::messages::{Owner, Snapshot, StoreLink};
 #[derive(Default)]
 pub(super) struct Sessions {
     pub(super) pins: Pins,
+    /// Who made which response (FC-101).
+    pub(super) answers: Pins,
     pub(super) occupancy: Occupancy,
 }
 
@@ -26,7 +28,11 @@ impl Sessions {
     /// What the store had; what has expired is taken out of it.
     pub(super) fn restored(pins: Vec<(PinKey, Pin)>, store: &StoreLink, now: Millis) -> Self {
         let mut sessions = Self::default();
-        let gone = pins.into_iter().filter_map(|(key, pin)| sessions.pins.restore(key, pin, now));
+        let gone = pins.into_iter().filter_map(|(key, pin)| {
+            let of_response = key.session.starts_with(OF_RESPONSE);
+            let own = if of_response { &mut sessions.answers } else { &mut sessions.pins };
+            own.restore(key, pin, now)
+        });
         save(store, gone.collect());
         sessions
     }
@@ -35,10 +41,11 @@ impl Sessions {
     pub(super) fn forget(&mut self, connection: &ConnectionId, store: &StoreLink) {
         self.occupancy.forget(connection);
         save(store, self.pins.forget(connection));
+        save(store, self.answers.forget(connection));
     }
 }
 
-fn save(store: &StoreLink, news: Vec<PinNews>) {
+pub(super) fn save(store: &StoreLink, news: Vec<PinNews>) {
     for (key, pin) in news {
         store.save(Owner::Pin(key), pin.map(Snapshot::Pin));
     }

@@ -135,7 +135,7 @@ pub struct HedgingNumbers {
     pub enabled: bool,
     /// How slow, ms.
     pub delay_ms: Millis,
-    /// Targets whose answers took longer on average are left out, ms; 0: off.
+    /// Targets whose answers began later on average go last, ms; 0: off.
     pub predictive_ttft_ms: Millis,
 }
 

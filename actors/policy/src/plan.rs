@@ -15,6 +15,7 @@ mod place;
 mod prefer;
 mod resort;
 mod session;
+mod slow;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -282,6 +283,7 @@ impl Making<'_> {
                 strategy::stage::cache(&mut ranked.order, &field, rule, stuck);
             }
         }
+        slow::last(&mut ranked.order, &entries);
         self.plan.notes.extend(ranked.notes.into_iter().map(|note| (combo.name.clone(), note)));
         self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());
         self.plan.reads_quota |= rule.is_some_and(|rule| rule.reads_quota());

@@ -68,7 +68,7 @@ fn combo(name: &str, strategy: &'static str, targets: &[(&str, &str, Option<&str
 }
 
 /// a: two accounts, any model; b: one account, lists `m` and `x`; c lists `m`; d speaks anthropic.
-fn catalogue() -> Catalogue {
+pub(super) fn catalogue() -> Catalogue {
     let providers = [
         provider("a", Dialect::Openai, None, &["a-1", "a-2"]),
         provider("b", Dialect::Openai, Some(&["m", "x"]), &["b-1"]),

@@ -1,0 +1,111 @@
+//! Targets whose answers began too late lately (`predictive_ttft_ms`, routing 7.11).
+//!
+//! They go behind all others instead of out of the plan: when the quick ones fail or are full, a
+//! slow answer is better than none. Where a step may be passed only for quota nobody is moved.
+//! What the router knows is of the last minutes, so nobody stays behind for ever.
+
+use super::entries::Entries;
+use crate::strategy::Pool;
+use crate::time::Millis;
+
+/// Good answers that are needed to judge a target.
+const SAMPLES: u32 = 5;
+
+/// Puts the slow entries last, each part in the order that it has.
+pub(super) fn last(order: &mut [usize], entries: &Entries<'_>) {
+    let limit = entries.combo.attempts.predictive_ttft_ms;
+    if limit > 0 && !entries.combo.steps.iter().any(|step| step.only_on_quota) {
+        order.sort_by_cached_key(|index| is_slow(entries, *index, limit));
+    }
+}
+
+fn is_slow(entries: &Entries<'_>, index: usize, limit: Millis) -> bool {
+    let mean = entries.metrics(index).and_then(|metrics| metrics.mean_ms);
+    mean.is_some_and(|mean| mean > limit as f64)
+        && entries.spread(index).is_some_and(|spread| spread.samples >= SAMPLES)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::account::Usage;
+    use crate::attempts::AttemptSettings;
+    use crate::board::Board;
+    use crate::catalogue::{Catalogue, Combo, Dialect};
+    use crate::dice::Scripted;
+    use crate::ids::{ConnectionId, ModelId, ProviderId};
+    use crate::latency::Latency;
+    use crate::plan::tests::catalogue;
+    use crate::plan::{Ask, Memory, World, plan};
+    use crate::request::Traits;
+    use crate::strategy::{Metrics, Spread};
+
+    /// What each provider's model took on average, and how often it was asked.
+    struct Took(&'static [(&'static str, f64, u32)]);
+
+    impl Took {
+        fn of(&self, provider: &ProviderId) -> Option<(f64, u32)> {
+            let found = self.0.iter().find(|(known, ..)| *known == provider.as_str());
+            found.map(|(_, mean, samples)| (*mean, *samples))
+        }
+    }
+
+    impl Memory for Took {
+        fn in_flight(&self, _: &ConnectionId) -> u32 {
+            0
+        }
+
+        fn metrics(&self, _: &str, provider: &ProviderId, _: &ModelId) -> Option<Metrics> {
+            let (mean, _) = self.of(provider)?;
+            Some(Metrics { success_rate: 1.0, mean_ms: Some(mean) })
+        }
+
+        fn usage(&self, _: &ConnectionId) -> Usage {
+            Usage::default()
+        }
+
+        fn latency(&self, _: &ConnectionId, _: &ModelId, _: u64) -> Latency {
+            Latency::default()
+        }
+
+        fn spread(&self, _: &str, provider: &ProviderId, _: &ModelId) -> Option<Spread> {
+            let (mean, samples) = self.of(provider)?;
+            Some(Spread { p95_ms: mean, deviation_ms: None, samples })
+        }
+    }
+
+    /// The combo of a, b and c, in the order in which they are asked.
+    fn order(took: &'static [(&'static str, f64, u32)], limit: u64, held: bool) -> Vec<String> {
+        let mut catalogue: Catalogue = catalogue();
+        let combo: &mut Combo = catalogue.combos.get_mut("abc").unwrap();
+        combo.attempts = AttemptSettings { predictive_ttft_ms: limit, ..combo.attempts };
+        combo.steps[0].only_on_quota = held;
+        let traits = Traits::default();
+        let ask = Ask { model: "abc", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
+        let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Took(took), now: 0 };
+        let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
+        plan.targets.iter().map(|target| target.provider.to_string()).collect()
+    }
+
+    /// Routing 7.11: five samples, and more than the limit.
+    #[test]
+    fn who_was_too_slow_five_times_goes_last() {
+        assert_eq!(order(&[("a", 900.1, 5)], 900, false), ["b", "c", "a"]);
+        assert_eq!(order(&[("a", 900.1, 4)], 900, false), ["a", "b", "c"], "too few to say");
+        assert_eq!(order(&[("a", 900.0, 5)], 900, false), ["a", "b", "c"], "not above it");
+        assert_eq!(order(&[("a", 900.1, 5)], 0, false), ["a", "b", "c"], "off");
+        assert_eq!(order(&[("a", 950.0, 9), ("b", 901.0, 9)], 900, false), ["c", "a", "b"]);
+    }
+
+    /// The plan is never empty for it.
+    #[test]
+    fn where_all_are_slow_nobody_is_moved() {
+        let all = &[("a", 5_000.0, 9), ("b", 4_000.0, 9), ("c", 3_000.0, 9)];
+        assert_eq!(order(all, 900, false), ["a", "b", "c"]);
+    }
+
+    /// Routing 4.1: it is passed for quota alone.
+    #[test]
+    fn a_protected_step_is_not_passed_for_being_slow() {
+        assert_eq!(order(&[("a", 5_000.0, 9)], 900, true), ["a", "b", "c"]);
+    }
+}

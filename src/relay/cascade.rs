@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
         }
         match self.execute(&lane.target, &mut lane.permit, others).await {
             Ok(answer) => Ok(self.succeeded(lane, answer)),
-            Err(fault) => Err(self.failed(lane, fault).await),
+            Err(fault) => Err(self.failed(lane, fault, false).await),
         }
     }
 
@@ -239,8 +239,9 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// An attempt has failed; what comes next.
-    pub(super) async fn failed(&mut self, lane: Lane, fault: Fault) -> Next {
+    /// An attempt has failed; what comes next. `settled`: another one beside it has the last word, so
+    /// it is not tried again.
+    pub(super) async fn failed(&mut self, lane: Lane, fault: Fault, settled: bool) -> Next {
         let Lane { index, ref target, mut permit, started } = lane;
         self.story.waited += started.elapsed();
         let now = self.worker.tower.owners.clock.now();
@@ -275,10 +276,10 @@ impl<'a> Run<'a> {
         // No other target has any time left.
         let over = fault.lack == Some(Lack::Time(Limit::Total));
         self.kept.push((fault.answer, fault.lack));
-        let probe = permit.is_probe();
+        let settled = settled || permit.is_probe();
         let next = {
             let mut rng = self.worker.dice.borrow_mut();
-            self.attempts.failed(failed, probe, &mut actors::router::seeded(&mut rng))
+            self.attempts.failed(failed, settled, &mut actors::router::seeded(&mut rng))
         };
         // A failure that is followed by a retry of the same target is not settled (decision 9c).
         if !over && matches!(next, Next::Try { retry: true, .. }) {

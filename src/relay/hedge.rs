@@ -88,15 +88,18 @@ impl Run<'_> {
         self.bill.sent(&Chosen::of(target));
     }
 
-    /// Failures first, as they came; a good answer ends it.
+    /// Failures first, as they came; a good answer ends it. Only what nothing follows may be tried
+    /// again and is settled by that; all else is settled here (decision 9c).
     async fn judge_all(&mut self, ended: Vec<(Lane, Dialled)>) -> Result<Reply, Next> {
         let (mut good, mut next) = (None, Next::Exhausted);
         let mut stop = None;
-        for (lane, dialled) in ended {
+        let any_good = ended.iter().any(|(_, dialled)| dialled.is_ok());
+        let last = ended.len().saturating_sub(1);
+        for (at, (lane, dialled)) in ended.into_iter().enumerate() {
             match dialled {
                 Ok(answer) => good = Some((lane, answer)),
                 Err(fault) => {
-                    next = self.failed(lane, fault).await;
+                    next = self.failed(lane, fault, any_good || at < last).await;
                     if let Next::Stop(_) = &next {
                         stop.get_or_insert(next.clone());
                     }

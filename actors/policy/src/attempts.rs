@@ -163,8 +163,9 @@ impl Attempts {
         self.next(0).unwrap_or(Next::Exhausted)
     }
 
-    /// An attempt failed. `probe`: it held a probe of a half-open breaker and is settled whatever follows.
-    pub fn failed(&mut self, failed: Failed, probe: bool, dice: &mut dyn Dice) -> Next {
+    /// An attempt failed. `settled`: it is, whatever follows, so it is not retried in place: it held a
+    /// probe of a half-open breaker, or another attempt ran beside it.
+    pub fn failed(&mut self, failed: Failed, settled: bool, dice: &mut dyn Dice) -> Next {
         let (target, failure) = (failed.target, failed.failure.clone());
         self.failures.push(failed);
         if failure.then == Then::Stop {
@@ -176,7 +177,7 @@ impl Attempts {
         if self.hopeless {
             return Next::Exhausted;
         }
-        let retry = self.retry_wait(&failure, probe, dice);
+        let retry = self.retry_wait(&failure, settled, dice);
         if !self.settings.failover_before_retry
             && let Some(wait_ms) = retry
         {
@@ -296,8 +297,8 @@ impl Attempts {
     }
 
     /// The pause before a same-target retry, if one is allowed now (routing 7.6, decisions 12c, 26a).
-    fn retry_wait(&self, failure: &Failure, probe: bool, dice: &mut dyn Dice) -> Option<Millis> {
-        if probe || self.once {
+    fn retry_wait(&self, failure: &Failure, settled: bool, dice: &mut dyn Dice) -> Option<Millis> {
+        if settled || self.once {
             return None;
         }
         match failure.then {

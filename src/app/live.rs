@@ -113,7 +113,8 @@ impl Live {
             return Ok(answer);
         }
         // The text that was accepted last: a file that is being edited waits for its SIGHUP.
-        let loaded = resolve(&ground.text, &stored).map_err(ChangeError::Refused)?;
+        let (text, merged) = (ground.text.clone(), stored.clone());
+        let loaded = aside(move || resolve(&text, &merged)).await?.map_err(ChangeError::Refused)?;
         let prepared =
             self.reloader.prepare(loaded).map_err(|error| ChangeError::System(error.to_string()))?;
         self.keep(&stored).await?;
@@ -155,8 +156,13 @@ impl Live {
             tracing::error!(config = %self.config.display(), "it is empty: the new config is refused; the old one stays");
             return;
         }
-        let read = load_with(&self.config, &variable, &strategy::names(), &builtin(), &ground.stored);
-        match read.map_err(Unread::Findings).and_then(|loaded| {
+        let (config, stored) = (self.config.clone(), ground.stored.clone());
+        let read = move || load_with(&config, &variable, &strategy::names(), &builtin(), &stored);
+        let read = match aside(read).await {
+            Ok(read) => read.map_err(Unread::Findings),
+            Err(error) => return tracing::error!(%error, "the config was not read; the old one stays"),
+        };
+        match read.and_then(|loaded| {
             let (text, warnings) = (loaded.text.clone(), loaded.warnings.clone());
             let prepared = self.reloader.prepare(loaded).map_err(Unread::Failed)?;
             Ok((text, warnings, prepared))
@@ -176,6 +182,12 @@ impl Live {
             }
         }
     }
+}
+
+/// Reads a config on a thread of its own: a long one takes a while, and the requests of this worker
+/// are not to wait for it.
+async fn aside<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T, ChangeError> {
+    tokio::task::spawn_blocking(read).await.map_err(|error| ChangeError::System(error.to_string()))
 }
 
 /// Why a file is not taken over.

@@ -362,13 +362,8 @@ fn shares(steps: usize, accounts: usize) -> Vec<usize> {
         combos: [(all.name.clone(), all)].into(),
         ..Catalogue::default()
     };
-    let ask = Ask {
-        model: "all",
-        dialect: Dialect::Openai,
-        allowed: None,
-        traits: &Traits::default(),
-        lease: None,
-    };
+    let traits = Traits::default();
+    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
     let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Nothing, now: NOW };
     let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
     assert!(plan.targets.is_sorted_by_key(|target| target.step), "priority keeps its order");

@@ -245,7 +245,8 @@ pub(super) fn token_header(provider: &settings::Provider) -> TokenHeader {
 
 /// What is read of a request besides its model.
 fn wanted(settings: &Settings) -> Wanted {
-    let sessions = settings.behaviour.session_affinity_ttl_ms > 0;
+    let keeps = settings.combos.iter().any(|combo| combo.context_cache_protection);
+    let sessions = keeps || settings.behaviour.session_affinity_ttl_ms > 0;
     let first_text = sessions && settings.behaviour.session_affinity_from_text;
     let catalogue = catalogue(settings);
     // Whoever follows prompts also minds what a client says of them.

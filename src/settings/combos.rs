@@ -25,6 +25,8 @@ pub struct Combo {
     pub targets: Vec<StepSpec>,
     /// The only providers it may ask; empty: all.
     pub allowed_providers: Vec<ProviderId>,
+    /// A session stays with the model that served it last (routing 3.9).
+    pub context_cache_protection: bool,
     /// How its attempts run.
     pub config: ComboConfig,
     /// What was given, as the management API spells it, without the name; each target has its id.

@@ -244,6 +244,8 @@ pub struct Combo {
     pub attempts: AttemptSettings,
     /// What its strategy reads.
     pub settings: StrategySettings,
+    /// A session stays with the model that served it last (routing 3.9).
+    pub keeps_model: bool,
     /// Decision 34: how long a connection that comes back is spared, ms; 0 = off.
     pub slow_start_ms: u64,
     /// What its answers must be like; `None`: anything.
@@ -267,6 +269,7 @@ impl Combo {
             nests: false,
             attempts: AttemptSettings::default(),
             settings: StrategySettings::default(),
+            keeps_model: false,
             slow_start_ms: 0,
             validation: None,
             filters: Filters::default(),

@@ -41,6 +41,7 @@ pub mod recording;
 pub mod request;
 pub mod rotation;
 pub mod rules;
+pub mod session_model;
 pub mod strategy;
 pub mod stream;
 pub mod time;

@@ -8,6 +8,7 @@ mod direct;
 mod entries;
 mod fan;
 mod filters;
+mod kept_model;
 mod leads;
 mod names;
 mod no_plan;
@@ -108,6 +109,10 @@ pub trait Memory {
     /// Who made a response, also those that are known no longer (FC-101).
     fn made(&self, _response: &str) -> &[Pinned] {
         &[]
+    }
+    /// The model of a combo that served a session last (routing 3.9).
+    fn session_model(&self, _combo: &str, _session: &str, _now: Millis) -> Option<&(ProviderId, ModelId)> {
+        None
     }
     /// Sessions seen on an account lately (decision 27a).
     fn sessions(&self, _connection: &ConnectionId, _now: Millis) -> u32 {
@@ -277,8 +282,11 @@ impl Making<'_> {
         if let Some(rule) = rule {
             let session = Session::of(self.ask, self.world);
             let lifts = combo.settings.sessions && rule.yields_to_session(self.ask.traits);
-            let stuck =
+            let mut stuck =
                 session.filter(|_| lifts).is_some_and(|session| session.lift(&mut ranked.order, &entries));
+            if combo.keeps_model {
+                stuck |= kept_model::lift(&mut ranked.order, &entries, self.ask, self.world);
+            }
             if self.world.catalogue.prompt_cache_affinity {
                 strategy::stage::cache(&mut ranked.order, &field, rule, stuck);
             }

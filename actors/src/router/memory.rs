@@ -13,6 +13,7 @@ use policy::latency::{Latencies, Latency};
 use policy::plan::Memory;
 use policy::quota::Leases;
 use policy::reading::{AccountReading, Readings};
+use policy::session_model::SessionModels;
 use policy::strategy::{self, ComboState, LastGood, Metrics, News, Note, Spread, StrategySettings};
 use policy::time::{MINUTE, Millis};
 
@@ -61,6 +62,8 @@ pub(super) struct RoutingMemory {
     turns: u64,
     /// The account of each provider that was picked last.
     last: HashMap<ProviderId, ConnectionId>,
+    /// Which model of a combo each session stays with.
+    pub(super) models: SessionModels,
     /// What each combo's strategy remembers.
     combos: HashMap<Arc<str>, ComboState>,
 }
@@ -200,6 +203,10 @@ impl Memory for Remembered<'_> {
 
     fn combo(&self, combo: &str) -> Option<&ComboState> {
         self.memory.combos.get(combo)
+    }
+
+    fn session_model(&self, combo: &str, session: &str, now: Millis) -> Option<&(ProviderId, ModelId)> {
+        self.memory.models.of(combo, session, now)
     }
 
     fn pins(&self, session: &str) -> &[Pinned] {

@@ -248,6 +248,11 @@ impl Handler<Served> for Router {
                 let owner = Owner::LastGood(place.combo.clone());
                 self.seed.links.store.save(owner, last_good.map(Snapshot::LastGood));
             }
+            let keeps = blueprint.catalogue.combos.get(&place.combo).is_some_and(|combo| combo.keeps_model);
+            if let Some(session) = news.session.as_ref().filter(|_| keeps) {
+                let (target, now) = ((provider.clone(), model.clone()), self.seed.links.clock.now());
+                self.memory.models.heard((&place.combo, session), target, good, now);
+            }
             let attempt = (self.seed.links.clock.now(), first_byte_ms);
             self.memory.served(place.combo.clone(), (provider.clone(), model.clone()), attempt);
         }

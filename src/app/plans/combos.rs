@@ -35,6 +35,7 @@ fn combo(typed: &settings::Combo, spec: Spec, resolved: Resolved, waits: WaitSet
         nests,
         attempts: attempts(config, waits),
         settings: config.strategy.clone(),
+        keeps_model: typed.context_cache_protection,
         slow_start_ms: config.slow_start_ms,
         validation: Some(&config.response_validation)
             .filter(|rules| !rules.is_empty())

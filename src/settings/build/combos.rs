@@ -65,7 +65,19 @@ pub(in crate::settings) fn one(context: &mut Context<'_>, sheet: &Sheet) -> Opti
     }
     let targets = targets.into_iter().flatten().collect();
     let (source, replaces) = (Source::File, None);
-    Some(Combo { name: name?, strategy, targets, allowed_providers, config, given, source, replaces })
+    let context_cache_protection = sheet.flag("combos[].context_cache_protection");
+    let name = name?;
+    Some(Combo {
+        name,
+        strategy,
+        targets,
+        allowed_providers,
+        context_cache_protection,
+        config,
+        given,
+        source,
+        replaces,
+    })
 }
 
 /// One that the store has may stand in the place of the demo's.

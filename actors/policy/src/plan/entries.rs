@@ -166,7 +166,11 @@ impl<'a> Entries<'a> {
     }
 
     /// Tells each account an entry could use.
-    fn each_account(&self, index: usize, tell: &mut dyn FnMut(&'a Step, &'a Arc<ConnectionEntry>)) {
+    pub(super) fn each_account(
+        &self,
+        index: usize,
+        tell: &mut dyn FnMut(&'a Step, &'a Arc<ConnectionEntry>),
+    ) {
         let only = self.one(index);
         self.each(index, &mut |step| {
             let all = usable(step, self.world.catalogue);

@@ -12,6 +12,7 @@ use crate::latency::Latency;
 use crate::plan::{Ask, Memory, World, plan};
 use crate::reading::{AccountReading, WindowReading};
 use crate::request::Traits;
+use crate::session_model::SessionModels;
 use crate::strategy::Metrics;
 use crate::time::{MINUTE, Millis};
 use crate::window::WindowView;
@@ -25,6 +26,7 @@ struct Remembered {
     sessions: HashMap<ConnectionId, u32>,
     readings: HashMap<ConnectionId, AccountReading>,
     pins: Pins,
+    models: SessionModels,
 }
 
 impl Memory for Remembered {
@@ -46,6 +48,10 @@ impl Memory for Remembered {
 
     fn pins(&self, session: &str) -> &[Pinned] {
         self.pins.of(session)
+    }
+
+    fn session_model(&self, combo: &str, session: &str, now: Millis) -> Option<&(ProviderId, ModelId)> {
+        self.models.of(combo, session, now)
     }
 
     fn reading(&self, connection: &ConnectionId) -> Option<&AccountReading> {
@@ -273,4 +279,25 @@ fn a_pin_reaches_far_down_the_list() {
     scene.pin("p", "s1", "c99", T0);
     let order = scene.order("p/m", Some("s1"), T0);
     assert_eq!((order.len(), order[0].as_str(), order[1].as_str()), (30, "c99", "c0"));
+}
+
+/// Routing 3.9: the model that served the session goes before the strategy's choice, even over an
+/// earlier step of `priority`; not when it is down, nor in a combo that did not ask for it.
+#[test]
+fn a_combo_may_keep_a_session_with_its_model() {
+    let mut scene = Scene::new(AccountStrategy::FillFirst);
+    scene.catalogue.accounts.affinity_ttl_ms = 0;
+    let steps = ["q", "p"].map(|provider| Step::new(provider.into(), "m".into())).to_vec();
+    let combo = Combo { keeps_model: true, ..Combo::new("kept", "priority", steps) };
+    scene.catalogue.combos.insert(combo.name.clone(), combo);
+    scene.memory.models.heard((&"kept".into(), &"s1".into()), ("p".into(), "m".into()), true, T0);
+    assert_eq!(scene.order("kept", Some("s1"), T0 + 1), ["c1", "c2", "c3", "d1"]);
+    assert_eq!(scene.first("kept", "s2", T0 + 1), "d1");
+    for account in ["c1", "c2", "c3"] {
+        scene.cool(account);
+    }
+    assert_eq!(scene.first("kept", "s1", T0 + 1), "d1", "it rests for more than 20 s");
+    let mut scene = Scene::new(AccountStrategy::FillFirst);
+    scene.memory.models.heard((&"both".into(), &"s1".into()), ("p".into(), "m".into()), true, T0);
+    assert_eq!(scene.first("both", "s1", T0), "d1");
 }

@@ -5,6 +5,7 @@
 //! client nothing is retried.
 
 mod begin;
+mod berth;
 mod cascade;
 mod checkup;
 mod close;

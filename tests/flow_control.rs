@@ -6,6 +6,8 @@
 
 #[path = "flow_control/abandoned.rs"]
 mod abandoned;
+#[path = "flow_control/berths.rs"]
+mod berths;
 #[path = "flow_control/blame.rs"]
 mod blame;
 #[path = "flow_control/budget.rs"]

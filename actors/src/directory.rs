@@ -10,6 +10,7 @@ use policy::change::Change;
 use policy::ids::{ConnectionId, ProviderId};
 use policy::lockout::LockKey;
 
+use crate::berths::Berths;
 use crate::blueprint::{MAX_QUEUED_TOTAL, MailboxBounds};
 use crate::ceiling::Ceiling;
 use crate::clock::Clock;
@@ -63,6 +64,8 @@ pub struct RouterShared {
     pub ceiling: Arc<Ceiling>,
     /// Who leases which connection (rules 7).
     pub leases: Leases,
+    /// Berths of the targets of `round-robin` combos (routing 8.7).
+    pub berths: Arc<Berths>,
     /// Requests that wait in any connection's line (decision 14).
     pub queued: Arc<Gauge>,
     /// Replacements since the process started.
@@ -78,6 +81,7 @@ impl RouterShared {
             shares: AtomicU64::new(0),
             ceiling: Arc::default(),
             leases: Leases::default(),
+            berths: Arc::default(),
             queued: Gauge::new(MAX_QUEUED_TOTAL),
             restarts: AtomicU64::new(0),
         }

@@ -13,6 +13,7 @@
 //! published) lives in `Arc`s beside the actors; generations fence stale news.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+pub mod berths;
 pub mod blueprint;
 pub mod ceiling;
 pub mod clock;

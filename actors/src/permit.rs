@@ -18,6 +18,7 @@ use policy::plan::{Forced, Planned};
 use policy::time::Millis;
 use policy::verdict::{BreakerMark, Failure, Verdict};
 
+use crate::berths::Berth;
 use crate::clock::Clock;
 use crate::connection::{Acquire, Admitted, ConnectionShared, Settle, Slot};
 use crate::directory::{Directory, RouterShared};
@@ -51,6 +52,7 @@ pub struct Permit {
     egress: Option<Arc<str>>,
     limits: Option<RateHeaders>,
     stay: Option<Stay>,
+    berths: Vec<Berth>,
 }
 
 /// Owners of one connection that a request waits at, one after the other.
@@ -130,8 +132,8 @@ impl Owners {
         let grant = self.still_open(target, &provider, probe.as_ref())?;
         let sent_at = self.clock.now();
         let target = target.clone();
-        let (egress, limits, stay) = (None, None, None);
-        Ok(Permit { slot, probe, grant, connection, provider, target, sent_at, egress, limits, stay })
+        let (egress, limits, stay, berths) = (None, None, None, Vec::new());
+        Ok(Permit { slot, probe, grant, connection, provider, target, sent_at, egress, limits, stay, berths })
     }
 
     /// The last look before dialling: a breaker that tripped since the plan refuses. The last resort
@@ -189,6 +191,11 @@ impl Permit {
         }
     }
 
+    /// Keeps the berths that the request has in its combos (routing 8.7) until it ends.
+    pub fn keep(&mut self, berths: Vec<Berth>) {
+        self.berths = berths;
+    }
+
     /// Where the attempt comes from: the outbound proxy, else the local address (decision 31a).
     pub fn came_from(&mut self, identity: Arc<str>) {
         self.egress = Some(identity);
@@ -234,8 +241,8 @@ impl Permit {
 
     /// Gives everything back and waits until the owners have heard of a failure.
     pub async fn close(self, owners: &Owners, failure: &Failure) {
-        let Self { slot, connection, provider, target, .. } = self;
-        drop(slot);
+        let Self { slot, connection, provider, target, berths, .. } = self;
+        drop((slot, berths));
         // Each answer means: what was posted there before is handled. An owner that is gone
         // has nothing left to hear.
         let _ = connection.mailbox.ask(Barrier).await;

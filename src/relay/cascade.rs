@@ -140,6 +140,10 @@ impl<'a> Run<'a> {
 
     async fn attempt(&mut self, index: usize) -> Result<Reply, Next> {
         let target = self.plan.targets[index].clone();
+        let berths = match self.berths(&target).await {
+            Ok(berths) => berths,
+            Err(refusal) => return Err(self.refused(index, refusal)),
+        };
         let others = self.attempts.others_left(index);
         let owners = &self.worker.tower.owners;
         let acquired = match !others && self.follows() {
@@ -148,7 +152,10 @@ impl<'a> Run<'a> {
         };
         self.lease = None;
         match acquired {
-            Ok(permit) => self.send(index, permit).await,
+            Ok(mut permit) => {
+                permit.keep(berths);
+                self.send(index, permit).await
+            }
             Err(refusal) => Err(self.refused(index, refusal)),
         }
     }

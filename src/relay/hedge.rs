@@ -71,7 +71,9 @@ impl Run<'_> {
         let index = self.attempts.hedge(index).filter(|_| self.may_dispatch())?;
         let target = self.plan.targets[index].clone();
         let owners = &self.worker.tower.owners;
+        let berths = self.berths_now(&target).ok()?;
         let mut permit = owners.acquire(&target, true).await.ok()?;
+        permit.keep(berths);
         // No request that has a lease runs beside itself (rules 7.6.6).
         permit.fence(owners, None).ok()?;
         Some(Lane { index, target, permit, started: Instant::now() })

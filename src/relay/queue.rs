@@ -71,7 +71,13 @@ impl Run<'_> {
         self.story.waited += since.elapsed();
         self.story.queued += since.elapsed();
         match turn {
-            Turn::Slot(index, permit) => Ok((index, permit)),
+            Turn::Slot(index, mut permit) => match self.berths_now(&self.plan.targets[index]) {
+                Ok(berths) => {
+                    permit.keep(berths);
+                    Ok((index, permit))
+                }
+                Err(refusal) => Err(self.refused(index, refusal)),
+            },
             Turn::Refused(refused) => Err(self.all_refused(refused)),
             Turn::Elsewhere(picked) => {
                 self.again(picked);

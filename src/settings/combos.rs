@@ -109,8 +109,8 @@ pub struct ComboConfig {
 /// The line of `round-robin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueNumbers {
-    /// Requests at once on one target whose connection has no cap, 1 to 20.
-    pub concurrency_per_model: u32,
+    /// Requests at once on one target whose connection has no cap, 1 to 20; `None`: as many as come.
+    pub concurrency_per_model: Option<u32>,
     /// How long one waits for a full target, ms.
     pub timeout_ms: Millis,
     /// How many may wait for it; 0: none.

@@ -31,7 +31,8 @@ fn routing_1_3_the_defaults() {
     assert_eq!(config.strategy, Default::default(), "what strategies read stands in policy, too");
     assert_eq!(
         (config.queue.concurrency_per_model, config.queue.timeout_ms, config.queue.depth),
-        (3, 30_000, 20)
+        (None, 30_000, 20),
+        "nobody is throttled who did not ask for it"
     );
     assert!(config.strategy.sessions);
     assert!(!config.context.strict && config.context.min_window.is_none() && !config.compat_filter_fail_open);

@@ -13,7 +13,7 @@ use crate::attempts::AttemptSettings;
 use crate::cooldown_wait::WaitSettings;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::lease::Managed;
-use crate::plan::Filters;
+use crate::plan::{Berths, Filters};
 use crate::preflight::Preflight;
 use crate::quota::Pools;
 use crate::strategy::{self, StrategySettings};
@@ -252,6 +252,8 @@ pub struct Combo {
     pub validation: Option<Arc<Validation>>,
     /// Which of its targets could serve a request at all.
     pub filters: Filters,
+    /// `round-robin`: requests at once on each of its targets; `None`: as many as come (routing 8.7).
+    pub berths: Option<Berths>,
 }
 
 impl Combo {
@@ -273,6 +275,7 @@ impl Combo {
             slow_start_ms: 0,
             validation: None,
             filters: Filters::default(),
+            berths: None,
         }
     }
 }

@@ -55,7 +55,7 @@ use filters::Sieve;
 pub use leads::{Leads, leads};
 use names::Named;
 pub use no_plan::NoPlan;
-pub use place::Place;
+pub use place::{Berths, Place};
 pub use prefer::prefer;
 pub use resort::{Forced, Resort};
 use session::Session;
@@ -309,6 +309,7 @@ impl Making<'_> {
                 entry,
                 of,
                 score: ranked.scores.get(entry).copied(),
+                berths: combo.berths,
                 within: within.clone(),
             });
             let left = ranked.order.len() - turn - 1;

@@ -7,7 +7,7 @@ use policy::attempts::AttemptSettings;
 use policy::catalogue::{Aliases, Combo, Mapping};
 use policy::combo::{Providers, Resolved, Spec, resolve};
 use policy::cooldown_wait::WaitSettings;
-use policy::plan::Filters;
+use policy::plan::{Berths, Filters};
 
 use crate::settings::{self, Settings};
 
@@ -46,8 +46,15 @@ fn combo(typed: &settings::Combo, spec: Spec, resolved: Resolved, waits: WaitSet
             strict: config.context.strict,
             prefer_large: config.context.prefer_large,
         },
+        berths: berths(&config.queue).filter(|_| spec.strategy == "round-robin"),
         ..Combo::new(spec.name, spec.strategy, Vec::new())
     }
+}
+
+/// Routing 8.7; who says nothing of it throttles nobody.
+fn berths(queue: &settings::QueueNumbers) -> Option<Berths> {
+    let most = queue.concurrency_per_model?;
+    Some(Berths { most, wait_ms: queue.timeout_ms, depth: queue.depth })
 }
 
 fn attempts(config: &settings::ComboConfig, waits: WaitSettings) -> AttemptSettings {

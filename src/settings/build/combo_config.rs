@@ -46,7 +46,7 @@ pub(super) fn read(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
         tiers: tiers(context, sheet),
         strategy: strategy_settings(context, sheet),
         queue: QueueNumbers {
-            concurrency_per_model: sheet.count(key!("concurrency_per_model")),
+            concurrency_per_model: sheet.whole(key!("concurrency_per_model")).map(|most| most as u32),
             timeout_ms: sheet.millis(key!("queue_timeout_ms")),
             depth: sheet.count(key!("queue_depth")),
         },

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::time::Millis;
+
 /// Where a target stands in the combos that it was planned by.
 #[derive(Debug, PartialEq)]
 pub struct Place {
@@ -15,6 +17,8 @@ pub struct Place {
     pub of: usize,
     /// Its score, where the strategy scores.
     pub score: Option<f64>,
+    /// How many requests may be there at once; `None`: as many as come.
+    pub berths: Option<Berths>,
     /// Where the combo itself stands in the one that asked for it (routing 2.6).
     pub within: Option<Arc<Place>>,
 }
@@ -24,4 +28,15 @@ impl Place {
     pub fn is_same(&self, other: &Self) -> bool {
         self.key == other.key && self.combo == other.combo
     }
+}
+
+/// How many requests one target of a `round-robin` combo takes at once (routing 8.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Berths {
+    /// So many, if its connection has no cap of its own.
+    pub most: u32,
+    /// How long one waits for a place, ms.
+    pub wait_ms: Millis,
+    /// How many may wait; 0: none.
+    pub depth: u32,
 }

@@ -8,11 +8,14 @@ use actix::{Arbiter, System};
 use actors::connection::Order;
 use actors::messages::{Barrier, Owner, Publish, Snapshot, View};
 use actors::permit::Permit;
+use actors::provider;
 use actors::router::family::{Apply, Restored};
 use actors::testing::{START, World, blueprint, failure, paused, verdict};
 use policy::breaker::{Breaker, BreakerSettings, BreakerState};
 use policy::change::Exclusion;
+use policy::gate::Patience;
 use policy::ids::Class;
+use policy::plan::{Forced, Planned};
 use policy::verdict::End;
 use policy::window::WindowView;
 
@@ -325,5 +328,55 @@ fn locks_that_outlive_a_removed_connection_are_counted_when_it_comes_back() {
         world.quiet().await;
         assert!(world.lockout("a1", "m").is_none(), "it has ended itself");
         assert_eq!(a1.lockouts.load(Ordering::Relaxed), 0);
+    });
+}
+
+// === what a marked target passes ===
+
+/// Decision 33: the rest of its connection and nothing else, in line, too.
+#[test]
+fn decision_33_a_marked_target_passes_the_rest_and_no_cap() {
+    paused(async {
+        let world = World::start(blueprint("a: a1*1")).await;
+        let plain = world.pick("a/m").await.targets[0].clone();
+        let marked = Planned { forced: Forced::Rest, ..plain.clone() };
+        let first = world.owners.acquire(&plain, false).await.expect("a slot");
+        let why = async |target: &Planned| world.owners.acquire(target, false).await.err().map(|no| no.why);
+        world.connection("a1").mailbox.post(Order::Cool(60_000));
+        assert_eq!(why(&plain).await, Some(Exclusion::ConnectionCooldown));
+        assert_eq!(why(&marked).await, Some(Exclusion::ConcurrencyCap));
+        let (owners, target) = (world.owners.clone(), marked.clone());
+        let line = actix::spawn(async move { owners.queue(&target, Patience::Queue, false).await });
+        ms(10).await;
+        assert_eq!(world.connection("a1").gate().waiting(), 1);
+        // A failure while it rests is no word to those who do not mind the rest.
+        let verdict = verdict(End::Status(503));
+        let mut first = first;
+        first.settle(verdict.clone(), true, false);
+        first.close(&world.owners, &failure(&verdict)).await;
+        drop(line.await.expect("the task ends").map_err(|no| no.why).expect("the slot that came free"));
+        world.connection("a1").mailbox.post(Order::Drain);
+        assert_eq!(why(&marked).await, Some(Exclusion::Draining));
+    });
+}
+
+/// Decision 33: the last resort passes an open breaker without a probe, and no operator's order.
+#[test]
+fn decision_33_the_last_resort_passes_an_open_breaker_and_no_order() {
+    paused(async {
+        let world = World::start(blueprint("a: a1")).await;
+        let plain = world.pick("a/m").await.targets[0].clone();
+        let marked = |forced| Planned { forced, ..plain.clone() };
+        let asks =
+            async |forced| world.owners.acquire(&marked(forced), false).await.map(|permit| permit.is_probe());
+        let provider = world.owners.directory.provider(&"a".into()).expect("its owner");
+        let why = |asked: Result<bool, policy::change::Refusal>| asked.map_err(|no| no.why);
+        provider.mailbox.post(provider::Order::Trip(Some(60_000)));
+        world.quiet().await;
+        assert_eq!(why(asks(Forced::Rest).await), Err(Exclusion::CircuitOpen));
+        assert_eq!(why(asks(Forced::LastResort).await), Ok(false));
+        provider.mailbox.post(provider::Order::Isolate);
+        world.quiet().await;
+        assert_eq!(why(asks(Forced::LastResort).await), Err(Exclusion::Isolated));
     });
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix::Arbiter;
 use actors::blueprint::Blueprint;
 use actors::messages::{Owner, Snapshot};
+use actors::router::answers::Made;
 use actors::router::family::{Apply, Restored};
 use actors::router::pick::{Look, Pick, Served};
 use actors::router::share::News;
@@ -192,5 +193,37 @@ fn subscriptions_share_sessions_out() {
         assert_eq!(firsts, ["a1", "a2", "a1", "a1", "a1", "a2"]);
         // Both were used since, a1 first; it has two sessions, a2 one.
         assert_eq!(first(&world, "s4").await, "a2");
+    });
+}
+
+/// FC-101: who made a response is remembered, stored, and known after a restart; no session is
+/// moved by it.
+#[test]
+fn fc_101_who_made_a_response_is_known_after_a_restart() {
+    let goes_on = |response: &str| {
+        let traits = Traits { response: Some(response.into()), ..Traits::default() };
+        Pick { traits: Arc::new(traits), ..World::pick_of("a/m", None) }
+    };
+    let order =
+        |plan: Plan| plan.targets.iter().map(|target| target.connection.to_string()).collect::<Vec<_>>();
+    let response = "response-0123456789abcdef0123456789abcdef";
+    let stored =
+        Pin { connection: "a3".into(), created_at: START, last_at: START, expires_at: START + TTL, uses: 1 };
+    paused(async move {
+        let world = World::start(sticky("a: a1 a2 a3")).await;
+        let made = Made { response: response.into(), provider: "a".into(), connection: "a2".into() };
+        world.owners.router.mailbox.post(made);
+        world.quiet().await;
+        assert_eq!(told(&world), [(response.to_owned(), Some("a2".to_owned()))]);
+        let picked = world.owners.router.mailbox.ask(goes_on(response)).await.unwrap().unwrap();
+        assert_eq!(order(picked.plan), ["a2"]);
+        let picked = world.owners.router.mailbox.ask(goes_on("response-f")).await.unwrap().unwrap();
+        assert_eq!(order(picked.plan), ["a1", "a2", "a3"]);
+    });
+    paused(async move {
+        let restored = Restored { pins: vec![(key(response), stored)], ..Restored::default() };
+        let world = World::restored(sticky("a: a1 a2 a3"), restored, vec![Arbiter::current()]).await;
+        let picked = world.owners.router.mailbox.ask(goes_on(response)).await.unwrap().unwrap();
+        assert_eq!(order(picked.plan), ["a3"]);
     });
 }

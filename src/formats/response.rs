@@ -35,6 +35,8 @@ pub fn made(first: &Bytes, framed: bool) -> Option<Arc<str>> {
     }
     let mut scanner = Scanner::new(first.len());
     scanner.feed(first.clone());
+    // All that is there is one block.
+    scanner.next_block();
     while let Some(Ok(frame)) = scanner.next_frame() {
         let (data, mut said) = (frame.data(), Told::default());
         let _ = Walk::new(&data).object(|name, walk| {

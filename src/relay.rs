@@ -30,6 +30,7 @@ mod sets;
 mod share;
 mod source;
 mod stream;
+mod thoughts;
 mod tried;
 mod wall;
 

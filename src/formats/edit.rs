@@ -1,6 +1,7 @@
 //! Small changes of a JSON body, each made in its text: what is not changed stays as it came, byte
 //! for byte.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -72,6 +73,61 @@ pub fn with_fewer_tools(body: &Bytes, kept: &Range<usize>, most: usize) -> Optio
     Some((joined(body, from..to), kept.start - moved..kept.end - moved))
 }
 
+/// The body without what the model has thought so far, and the place that `kept` has in it; `None`:
+/// there is nothing of that in it. A thought is signed for one account: it goes whole or not at all.
+pub fn without_thoughts(body: &Bytes, kept: &Range<usize>) -> Option<(Bytes, Range<usize>)> {
+    #[derive(Deserialize)]
+    struct Talk<'a> {
+        #[serde(borrow)]
+        messages: Option<Vec<&'a RawValue>>,
+        #[serde(borrow)]
+        input: Option<&'a RawValue>,
+    }
+    let talk: Talk<'_> = serde_json::from_slice(body).ok()?;
+    let input = || serde_json::from_str(talk.input?.get()).ok();
+    let turns: Vec<&RawValue> = talk.messages.or_else(input)?;
+    let (from, to) = (span(body, turns.first()?).start, span(body, turns.last()?).end);
+    let left: Vec<Cow<'_, str>> = turns.iter().filter_map(|turn| without_own_thoughts(turn)).collect();
+    let is_whole = left.len() == turns.len() && left.iter().all(|turn| matches!(turn, Cow::Borrowed(_)));
+    if is_whole || left.is_empty() {
+        return None;
+    }
+    let left = left.join(",");
+    let place = |at: usize| if at >= to { at - to + from + left.len() } else { at };
+    Some((replaced(body, from..to, left.as_bytes()), place(kept.start)..place(kept.end)))
+}
+
+/// A turn without its thoughts; `None`: it is nothing else.
+fn without_own_thoughts(turn: &RawValue) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Part<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+    }
+    let Ok(Part { kind, content }) = serde_json::from_str::<Part<'_>>(turn.get()) else {
+        return Some(turn.get().into());
+    };
+    if kind.as_deref() == Some("reasoning") {
+        return None;
+    }
+    let parts = content.and_then(|content| serde_json::from_str::<Vec<&RawValue>>(content.get()).ok());
+    let parts = parts.unwrap_or_default();
+    let is_thought = |part: &RawValue| {
+        let kind = serde_json::from_str::<Part<'_>>(part.get()).ok().and_then(|part| part.kind);
+        matches!(kind.as_deref(), Some("thinking" | "redacted_thinking"))
+    };
+    let left: Vec<&str> = parts.iter().filter(|part| !is_thought(part)).map(|part| part.get()).collect();
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return Some(turn.get().into()) };
+    if left.len() == parts.len() {
+        return Some(turn.get().into());
+    }
+    let text = turn.get();
+    let (from, to) = (span(text.as_bytes(), first).start, span(text.as_bytes(), last).end);
+    (!left.is_empty()).then(|| format!("{}{}{}", &text[..from], left.join(","), &text[to..]).into())
+}
+
 /// The body with another bound of what the model may say: whichever of `names` it has is set to what
 /// `bound` makes of it, and where it has none the first is added.
 pub fn with_output(body: &Bytes, names: &[&str], bound: impl Fn(Option<u64>) -> u64) -> Option<Bytes> {
@@ -99,7 +155,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::super::body::{background, peek};
-    use super::{with_fewer_tools, with_output, without_field};
+    use super::{with_fewer_tools, with_output, without_field, without_thoughts};
 
     fn bytes(text: &str) -> Bytes {
         Bytes::copy_from_slice(text.as_bytes())
@@ -128,6 +184,37 @@ mod tests {
         }
         let only = bytes(r#"{"background":true}"#);
         assert_eq!(text(&without_field(&only, &(14..18))), "{}");
+    }
+
+    #[test]
+    fn fc_045_thoughts_go_whole_and_nothing_else_is_touched() {
+        let rows = [
+            (
+                r#"{"messages":[{"role":"user","content":"hi"}, {"role":"assistant","content":[ {"type":"thinking","thinking":"a","signature":"s"} ,{"type":"text","text":"thinking"}, {"type":"redacted_thinking","data":"d"} ]},{"role":"user","content":[{"type":"text","text":"x"}]}],"model":"m"}"#,
+                Some(
+                    r#"{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[ {"type":"text","text":"thinking"} ]},{"role":"user","content":[{"type":"text","text":"x"}]}],"model":"m"}"#,
+                ),
+            ),
+            (
+                r#"{"model":"m","messages":[{"role":"assistant","content":[{"type":"thinking"}]},{"role":"user","content":"x"}]}"#,
+                Some(r#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#),
+            ),
+            (
+                r#"{"input":[{"type":"reasoning","encrypted_content":"e"},{"role":"user","content":"x"}],"model":"m"}"#,
+                Some(r#"{"input":[{"role":"user","content":"x"}],"model":"m"}"#),
+            ),
+            (r#"{"model":"m","messages":[{"role":"user","content":"thinking"},7]}"#, None),
+            (r#"{"model":"m","input":"thinking"}"#, None),
+            (r#"{"model":"m","messages":[]}"#, None),
+            (r#"{"model":"m","messages":[{"content":[{"type":"thinking"}]}]}"#, None),
+        ];
+        for (before, after) in rows {
+            let body = bytes(before);
+            let place = peek(&body, false).unwrap().span;
+            let left = without_thoughts(&body, &place);
+            assert_eq!(left.as_ref().map(|(body, _)| text(body)), after, "{before}");
+            assert!(left.is_none_or(|(body, place)| &body[place] == b"\"m\""), "{before}");
+        }
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The attempt loop, obeyed: acquire, dial, commit, settle, and on to what `policy` says.
 
+use std::cell::OnceCell;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use actors::permit::Permit;
 use actors::router::pick::{Picked, Served as Record};
 use actors::router::share::Lease;
+use bytes::Bytes;
 use policy::attempts::{Attempts, Failed, Next};
 use policy::change::{Exclusion, Refusal};
 use policy::cooldown_wait::Waits;
@@ -55,6 +58,8 @@ pub(super) struct Run<'a> {
     pub(super) denied: Option<Denied>,
     /// The latest failure was about money, and this is the last resort (rules 8.3).
     pub(super) unpaid: Option<Emergency>,
+    /// The body without thoughts and where its model stands, once they were refused (FC-045).
+    pub(super) thoughtless: OnceCell<(Bytes, Range<usize>)>,
 }
 
 impl<'a> Run<'a> {
@@ -90,6 +95,7 @@ impl<'a> Run<'a> {
             bill,
             denied: None,
             unpaid: None,
+            thoughtless: OnceCell::new(),
         }
     }
 

@@ -37,8 +37,7 @@ impl Run<'_> {
     /// takes (rules 8.2.5).
     pub(super) fn body_for(&self, target: &Planned) -> Vec<Bytes> {
         let handed = self.handed(target);
-        let own = (&self.inquiry.body, &self.inquiry.span);
-        let (body, span) = handed.as_ref().map_or(own, |(body, span)| (body, span));
+        let (body, span) = handed.as_ref().map_or(self.body(), |(body, span)| (body, span));
         let model = target.model.as_str();
         if self.inquiry.tools == 0 {
             return splice(body, span, model);

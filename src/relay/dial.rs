@@ -130,7 +130,13 @@ impl Run<'_> {
         let (limit, holds_on) = self.limit(&timeouts, permit, others);
         let sent_at = self.worker.tower.owners.clock.now();
         let opening = Opening { endpoint, target, timeouts, limit, holds_on, sent_at };
-        match self.open(&opening, permit).await? {
+        let opened = match self.open(&opening, permit).await {
+            Err(fault) if self.leaves_thoughts_out(&fault, target, permit) => {
+                self.open(&opening, permit).await
+            }
+            opened => opened,
+        };
+        match opened? {
             Opened::Stream(head, source) => self.begin(head, source, &opening, permit).await,
             Opened::Other(head, first, body) => {
                 let dialect = self.inquiry.route.dialect();

@@ -64,7 +64,7 @@ impl Run<'_> {
         let handoff = relay.handoff.as_ref().filter(|handoff| handoff.is_for(&target.connection, now))?;
         let dialect = self.inquiry.route.answers()?;
         let text = self.worker.tower.sealing.open(&record(&relay.key), &handoff.sealed)?;
-        let body = prompted(dialect, &self.inquiry.body, &text)?;
+        let body = prompted(dialect, self.body().0, &text)?;
         let span = peek(&body, false).ok()?.span;
         Some((body, span))
     }

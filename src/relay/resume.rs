@@ -85,7 +85,7 @@ impl Run<'_> {
             model: model.clone(),
             route,
             headers: self.inquiry.headers.clone(),
-            body: self.inquiry.body.clone(),
+            body: self.body().0.clone(),
             bounds: self.bounds(&timeouts, None),
             asked_at: self.asked_at,
             limit: self.stream_limit(&timeouts),

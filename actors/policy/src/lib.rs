@@ -44,6 +44,7 @@ pub mod rules;
 pub mod session_model;
 pub mod strategy;
 pub mod stream;
+pub mod thoughts;
 pub mod time;
 pub mod token;
 pub mod tools;

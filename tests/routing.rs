@@ -1,10 +1,12 @@
 //! The attempt loop over real sockets: sets tried again, the combo's whole time, a second target
 //! beside a slow one, steps that may be passed only for quota, nested combos, drawn ones
-//! (routing 7, 16).
+//! (routing 7, 16). Where headers, prompts and responses send a request, and field cases of routing.
 //!
 //! What decides is `policy::attempts` and `policy::plan`, tested there row by row; here stands
 //! that the vendors get what was decided, and that nobody pays for what was nobody's fault.
 
+#[path = "routing/cases.rs"]
+mod cases;
 #[path = "routing/ends.rs"]
 mod ends;
 #[path = "routing/hedging.rs"]
@@ -13,10 +15,16 @@ mod hedging;
 mod nested;
 #[path = "routing/orders.rs"]
 mod orders;
+#[path = "routing/prompts.rs"]
+mod prompts;
+#[path = "routing/responses.rs"]
+mod responses;
 #[path = "routing/sets.rs"]
 mod sets;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 mod support;
+#[path = "routing/wishes.rs"]
+mod wishes;
 
 use support::{Setup, World, eventually};
 

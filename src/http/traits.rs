@@ -173,6 +173,19 @@ mod tests {
         assert_eq!(of(&[], later, may), of(&[], BODY, may));
     }
 
+    /// Routing 16 #64 by decision 23: the hash of a first text is a session's name only where that is
+    /// switched on, and is then kept as every name is.
+    #[test]
+    fn row_64() {
+        const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hello"}]}"#;
+        let text = super::hex(&super::hash("hello"));
+        assert!(text.starts_with("2cf24dba5fb0a30e"), "{text}");
+        assert_eq!(of(&[], BODY, SESSIONS), None);
+        let told = of(&[], BODY, Wanted { first_text: true, ..SESSIONS });
+        assert_eq!(told, Some(super::kept(&format!("input:{text}"))));
+        assert_eq!(told.as_deref(), Some("deda94f7a28e17ad1cbb3c26f8574161"));
+    }
+
     /// Routing 5.7: what makes no sense is not said, and nobody listens where `auto` is not asked.
     #[test]
     fn a_wish_is_read_from_headers() {

@@ -1,11 +1,11 @@
-//! Steps that may be passed only for quota (routing 4.1; 16 #3, #4), what a 400 says (#76), and what
-//! is told when nobody could be asked (#85).
+//! Steps that may be passed only for quota (routing 4.1; 16 #3, #4), what a 400 says (#76), and who
+//! comes before a retry (#73 to #75).
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Answer, Reply, Setup, World, within};
+use crate::support::{Answer, Setup, World, within};
 use crate::{PLAIN, asked, failures};
 
 /// A combo of `a`, which may be passed only for quota, and `b`.
@@ -74,40 +74,6 @@ fn row_76_what_a_400_says_decides() {
         assert_eq!(asked(&world, ["a", "b"]), [1, usize::from(moves_on)], "{text}");
         assert_eq!(failures(&world, ["a"]), [0], "{text}");
     }
-}
-
-/// Two targets whose models were just locked for so long by what they answered.
-fn locked(answer: Answer) -> (World, Reply) {
-    let world = Setup::new().provider("a", 1).provider("b", 1).combo("m", &["a", "b"]).start();
-    for provider in ["a", "b"] {
-        world.upstream(provider).answers(answer.clone());
-    }
-    world.ask("m");
-    let before = asked(&world, ["a", "b"]);
-    let reply = world.ask("m");
-    assert_eq!((before, asked(&world, ["a", "b"])), ([1, 1], [1, 1]), "nobody is asked");
-    (world, reply)
-}
-
-/// Routing 16 #85: all rest for 40 s and nobody waits.
-#[test]
-fn row_85_when_all_rest_the_client_is_told_when_to_come_back() {
-    let limited = Answer::sized(429, "content-type: application/json\r\nretry-after: 40\r\n", "{}");
-    let (_world, reply) = locked(limited);
-    reply.is_error(429, "ALL_TARGETS_SKIPPED");
-    let error = &reply.json()["error"];
-    let told = error["retry_after"].as_u64().unwrap();
-    assert!((35..=40).contains(&told), "{error}");
-    assert_eq!(reply.header("retry-after"), Some(told.to_string().as_str()));
-    assert!(error["reset_at"].as_str().unwrap().ends_with('Z'), "{error}");
-}
-
-/// The other half: what is gone for want of quota gives no hint.
-#[test]
-fn row_85_a_quota_gives_no_hint() {
-    let (_world, reply) = locked(said(429, "You exceeded your current quota"));
-    reply.is_error(503, "ALL_TARGETS_SKIPPED");
-    assert_eq!(reply.json()["error"]["retry_after"], Value::Null);
 }
 
 /// Routing 16 #73 to #75 by decision 26a: the next target at once, whether or not its status locks.

@@ -62,6 +62,34 @@ fn the_same_fault_of_the_request_three_times_ends_it() {
     assert!(run.attempts.is_hopeless());
 }
 
+/// Routing 16 #76 by decision 8: the text of a 400 says whether another target may do better.
+#[test]
+fn row_76_what_a_400_says_decides() {
+    for (text, next) in [
+        ("malformed json", Err(Next::Stop(0))),
+        ("model x is not supported", Ok((1, 0, false))),
+        ("context window exceeded", Ok((1, 0, false))),
+    ] {
+        let mut run = Loop::over(&plan(true, &["a@1", "b@1"]));
+        run.says(text);
+        match next {
+            Ok(tried) => assert_eq!(run.tries(), tried, "{text}"),
+            Err(next) => assert_eq!(run.next, next, "{text}"),
+        }
+    }
+}
+
+/// Routing 16 #77, second half: which account was refused is always known here, so another account of
+/// an unpinned target is asked, and the refused one is left to its cooldown.
+#[test]
+fn row_77_an_unpinned_target_asks_its_other_account() {
+    let mut run = Loop::over(&plan(true, &["p@1", "p@2", "q@1", "p@1", "p@2"]));
+    for target in 0..4 {
+        assert_eq!(run.tries(), (target, 0, false));
+        run.fails(End::Status(401));
+    }
+}
+
 /// Another failure between them begins anew.
 #[test]
 fn a_streak_is_of_one_kind_and_unbroken() {

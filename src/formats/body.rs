@@ -125,7 +125,9 @@ pub fn background(body: &Bytes) -> Option<Background> {
     fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
         <&RawValue>::deserialize(from).map(Some)
     }
-    memchr::memmem::find(body, b"\"background\"")?;
+    // Most bodies have neither the field nor a key that is written in another way.
+    let has = |text: &[u8]| memchr::memmem::find(body, text);
+    has(b"\"background\"").or_else(|| has(b"\\u"))?;
     let raw = serde_json::from_slice::<Later<'_>>(body).ok()?.background?.get();
     Some(Background { span: place(body, raw), on: raw == "true" })
 }

@@ -98,13 +98,15 @@ impl Cooldown {
     /// A failure inside a cooldown: only a later end is written (core P5, decision 3).
     fn join_episode(&mut self, failure: &Failure, now: Millis) -> bool {
         // Whose stated wait ends sooner has stated it all the same.
-        self.state.computed &= is_computed(failure);
+        let stated = self.state.computed && !is_computed(failure);
+        self.state.computed &= !stated;
         let start = self.state.episode_at.unwrap_or(now);
         let end = match self.wait_of(failure, self.state.episode_step).0 {
             Wait::Stated(ms) => now.saturating_add(ms),
             Wait::Computed(ms) => start.saturating_add(ms),
         };
-        !self.settings.disable_cooling && self.extend(end, Some(failure.reason), now)
+        let moved = !self.settings.disable_cooling && self.extend(end, Some(failure.reason), now);
+        moved || stated
     }
 
     /// Precedence of core 3.4; the ladder of P13; the base of D27.

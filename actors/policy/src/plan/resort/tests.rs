@@ -185,3 +185,18 @@ fn decision_33_a_terminal_account_bars_the_last_resort() {
     let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
     assert!(matches!(plan.resort, Resort::Barred), "{:?}", plan.resort);
 }
+
+/// Else the board would never hear of it.
+#[test]
+fn a_stated_wait_that_ends_sooner_is_told_all_the_same() {
+    let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
+    let trial = cooldown.admit(false, NOW).unwrap();
+    let mut fails = |stated_ms| {
+        let verdict = Verdict::Failure(failure(503, stated_ms));
+        let told = cooldown.record(trial, &verdict, NOW, NOW).is_some();
+        (told, cooldown.view().computed)
+    };
+    assert_eq!(fails(None), (true, true));
+    assert_eq!(fails(Some(1)), (true, false));
+    assert_eq!(fails(Some(1)), (false, false));
+}

@@ -275,9 +275,9 @@ fn the_general_route_has_its_own_fields_and_the_lockouts() {
         refused(&process, SETTINGS, json!({"customBannedSignals": ["x".repeat(201)]})),
         ["customBannedSignals"]
     );
-    let idle = patch(&process, SETTINGS, json!({"promptCacheAffinityEnabled": false}));
-    assert_eq!(idle["warnings"][0]["field"], "promptCacheAffinityEnabled", "{idle}");
-    patch(&process, SETTINGS, json!({"providerErrorRules": null, "promptCacheAffinityEnabled": null}));
+    let idle = patch(&process, RESILIENCE, json!({"credentialHealthCheck": {"intervalMinutes": 5}}));
+    assert_eq!(idle["warnings"][0]["field"], "credentialHealthCheck.intervalMinutes", "{idle}");
+    patch(&process, SETTINGS, json!({"providerErrorRules": null}));
     assert_eq!(get(&process, SETTINGS)["providerErrorRules"], json!({}));
 }
 

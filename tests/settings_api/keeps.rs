@@ -113,8 +113,8 @@ fn the_command_line_shows_what_is_stored_while_it_runs_and_afterwards() {
     assert_line(&text, weight, "0  (built-in)");
     assert_line(
         &text,
-        "resilience.quota_preflight.warn_threshold_percent",
-        "20  (built-in, not acted on yet)",
+        "resilience.credential_health_check.interval_minutes",
+        "60  (built-in, not acted on yet)",
     );
     assert!(!site.path("store").exists(), "no store is made by looking");
     let process = site.start();

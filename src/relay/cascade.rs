@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
                         Err(next) => next,
                     }
                 }
-                Next::Queue(targets) => match self.queue(&targets).await {
+                Next::Queue(targets) => match Box::pin(self.queue(&targets)).await {
                     Ok((target, permit)) => match self.send(target, permit).await {
                         Ok(reply) => break Some(Outcome::Upstream(reply)),
                         Err(next) => next,
@@ -187,7 +187,8 @@ impl<'a> Run<'a> {
         self.enter(index, &target);
         let mut lane = Lane { index, target, permit, started: Instant::now() };
         if let Some(delay) = self.hedge_delay(index) {
-            return self.race(lane, delay).await;
+            // Boxed: what most requests never do must not make the way of all of them large.
+            return Box::pin(self.race(lane, delay)).await;
         }
         match self.execute(&lane.target, &mut lane.permit, others).await {
             Ok(answer) => Ok(self.succeeded(lane, answer)),

@@ -40,10 +40,12 @@ pub(super) async fn list(request: HttpRequest, query: Query) -> Result<HttpRespo
     let (model, connection) = (query.get("model"), query.get("connection"));
     let wanted = |decision: &Decision| {
         let asked = model.is_none_or(|model| {
-            *decision.model == **model || decision.attempts.iter().any(|attempt| attempt.model == **model)
+            *decision.model == **model
+                || decision.attempts.iter().any(|attempt| attempt.model.as_str() == model.as_str())
         });
         let used = connection.is_none_or(|connection| {
-            let tried = decision.attempts.iter().any(|attempt| attempt.connection == **connection);
+            let tried =
+                decision.attempts.iter().any(|attempt| attempt.connection.as_str() == connection.as_str());
             let is_it = |excluded: &Excluded| {
                 excluded.connection.as_ref().is_some_and(|id| id.as_str() == connection.as_str())
             };

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::state::ListedModel;
 use crate::settings::{Key, KeyRules, KeySecret, Scope, Settings};
+use crate::upstream::header;
 
 /// What a known key may do.
 #[derive(Clone, Debug)]
@@ -152,7 +153,7 @@ impl Keys {
 
 /// The client's own credential: the bearer token first, then `x-api-key` (decision 28).
 pub fn credential(headers: &HeaderMap) -> Option<&str> {
-    bearer(headers).or_else(|| headers.get("x-api-key")?.to_str().ok().map(str::trim))
+    bearer(headers).or_else(|| header(headers, "x-api-key")?.to_str().ok().map(str::trim))
 }
 
 /// The bearer token.

@@ -20,12 +20,12 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::body::Outbound;
 use super::errors::{Code, Problem, of_trouble};
-use super::inference::is_event_stream;
 use super::noted;
 use super::state::{Http, Running};
 use crate::formats::error::frame_of_body;
 use crate::formats::redact;
 use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story};
+use crate::upstream::is_event_stream;
 
 const COMMENT: &[u8] = b": keep-alive\n\n";
 
@@ -85,7 +85,9 @@ impl Early {
     fn go_on(&mut self, served: Served, inquiry: &Inquiry, running: Running) -> Option<Bytes> {
         let Served { outcome, story, asked_at } = served;
         let problem = match outcome {
-            Outcome::Upstream(reply) if (200..300).contains(&reply.status) && is_event_stream(&reply) => {
+            Outcome::Upstream(reply)
+                if (200..300).contains(&reply.status) && is_event_stream(&reply.headers) =>
+            {
                 self.note(story, inquiry, asked_at);
                 return match reply.body {
                     ReplyBody::Flowing(body) => {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
 use actix_web::web::Payload;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder};
@@ -26,7 +26,7 @@ use crate::formats::body::is_complete_json;
 use crate::formats::redact;
 use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, serve};
 use crate::telemetry::Decision;
-use crate::upstream::{self, Route};
+use crate::upstream::{Route, is_event_stream};
 
 /// The client's headers that go upstream; everything else stays here (contract 3).
 const PASSING: [&str; 6] =
@@ -194,20 +194,21 @@ pub(super) fn refusal(caller: &Caller) -> Problem {
     }
 }
 
-fn passing(headers: &HeaderMap) -> Vec<(upstream::HeaderName, upstream::HeaderValue)> {
+fn passing(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     // What a client names there is for its own connection (FC-113).
     let named = |name: &str| {
-        let named = headers.get_all("connection").filter_map(|value| value.to_str().ok());
+        let named = headers.get_all(CONNECTION).filter_map(|value| value.to_str().ok());
         named.flat_map(|value| value.split(',')).any(|own| own.trim().eq_ignore_ascii_case(name))
     };
-    PASSING
-        .into_iter()
-        .filter(|name| !named(name))
-        .filter_map(|name| {
-            let value = upstream::HeaderValue::from_bytes(headers.get(name)?.as_bytes()).ok()?;
-            Some((upstream::HeaderName::from_static(name), value))
-        })
-        .collect()
+    let mut passing: Vec<(HeaderName, HeaderValue)> = Vec::with_capacity(PASSING.len());
+    for (name, value) in headers {
+        let passes = PASSING.contains(&name.as_str()) && !named(name.as_str());
+        // The first value counts.
+        if passes && passing.last().is_none_or(|(last, _)| last != name) {
+            passing.push((name.clone(), value.clone()));
+        }
+    }
+    passing
 }
 
 fn reply(
@@ -255,10 +256,11 @@ fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running:
     if let Some(wait) = reply.retry_after_ms {
         response.insert_header((RETRY_AFTER, shown(wait, settings.max_retry_after_ms)));
     }
-    let framed = is_event_stream(&reply);
+    let framed = is_event_stream(&reply.headers);
     if framed {
         response.insert_header((CACHE_CONTROL, "no-cache, no-transform"));
-        response.insert_header(("x-accel-buffering", "no"));
+        response
+            .insert_header((HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")));
     }
     let (named, body) = (Named::of(&reply), reply.body);
     let mut response = match body {
@@ -269,34 +271,29 @@ fn of_upstream(reply: Reply, dialect: Dialect, settings: &HttpSettings, running:
     response
 }
 
-pub(super) fn is_event_stream(reply: &Reply) -> bool {
-    let kind = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
-}
-
 fn pass_headers(reply: &Reply, cap_ms: Millis, response: &mut HttpResponseBuilder) {
     let failed = !(200..300).contains(&reply.status);
     for (name, value) in &reply.headers {
-        let name = name.as_str();
+        let known = name.as_str();
         let returns =
-            RETURNING.contains(&name) || RETURNING_FAMILIES.iter().any(|family| name.starts_with(family));
-        let name = match name {
-            "x-request-id" => "x-upstream-request-id",
+            RETURNING.contains(&known) || RETURNING_FAMILIES.iter().any(|family| known.starts_with(family));
+        let name = match known {
+            "x-request-id" => HeaderName::from_static("x-upstream-request-id"),
             // The wait of a failed answer is told by us, once it is understood (decisions 9b, 26b).
             "retry-after" if failed => continue,
             // SDKs read these first: they may not say something else.
             "retry-after-ms" | "x-ms-retry-after-ms" if failed => {
                 if let Some(wait) = reply.retry_after_ms {
-                    response.insert_header((name, capped(wait, cap_ms)));
+                    response.insert_header((name.clone(), capped(wait, cap_ms)));
                 }
                 continue;
             }
-            name if returns => name,
+            _ if returns => name.clone(),
             _ => continue,
         };
-        response.append_header((name, value.as_bytes()));
+        response.append_header((name, value.clone()));
     }
-    if !reply.headers.contains_key("content-type") {
+    if !reply.headers.contains_key(CONTENT_TYPE) {
         response.insert_header((CONTENT_TYPE, "application/json"));
     }
 }

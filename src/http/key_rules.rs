@@ -8,6 +8,7 @@ use policy::plan::{Leads, leads};
 use super::auth::KeyPolicy;
 use super::errors::{Code, Problem};
 use super::state::Http;
+use crate::upstream::header;
 
 /// Headers that name a session, the first usable one counts (decision 27).
 const SESSION: [&str; 3] = ["x-session-id", "x-codex-session-id", "x-omniroute-session"];
@@ -67,7 +68,7 @@ pub(super) fn may_ask(policy: &KeyPolicy, http: &Http, name: &str) -> Result<(),
 
 fn session(headers: &HeaderMap) -> Option<&str> {
     let usable = |name: &&str| {
-        let text = headers.get(*name)?.to_str().ok()?.trim();
+        let text = header(headers, name)?.to_str().ok()?.trim();
         (1..=LONGEST_SESSION).contains(&text.len()).then_some(text)
     };
     SESSION.iter().find_map(usable)

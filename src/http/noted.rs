@@ -40,9 +40,9 @@ pub(super) fn ended(
 fn attempted(tried: &Tried) -> Attempted {
     let took = tried.took.as_millis() as Millis;
     Attempted {
-        provider: tried.target.provider.to_string(),
-        model: tried.target.model.to_string(),
-        connection: tried.target.connection.to_string(),
+        provider: tried.target.provider.clone(),
+        model: tried.target.model.clone(),
+        connection: tried.target.connection.clone(),
         started_ms: tried.started.as_millis() as Millis,
         first_byte_ms: tried.reason.is_none().then_some(took),
         duration_ms: took,

@@ -15,6 +15,7 @@ use super::auth::hash;
 use crate::formats::body::{BadBody, Peeked, peek};
 use crate::formats::response;
 use crate::formats::traits::{Field, Parts};
+use crate::upstream::header;
 
 /// Which traits somebody wants to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +75,7 @@ pub fn traits(headers: &HeaderMap, parts: &Parts<'_>, length: usize, wanted: Wan
 
 /// What the request asks of `auto` (routing 5.7); what makes no sense is not said.
 fn wish(headers: &HeaderMap) -> Wish {
-    let header = |name| headers.get(name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty());
+    let header = |name| header(headers, name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty());
     let budget = header("x-omniroute-budget").and_then(|usd| usd.parse::<f64>().ok());
     Wish {
         mode: header("x-omniroute-mode").map(Into::into),
@@ -95,7 +96,7 @@ fn kept(key: &str) -> String {
 
 fn session(headers: &HeaderMap, parts: &Parts<'_>, first_text: bool) -> Option<String> {
     let digest = |text: &str| hex(&hash(text));
-    let header = |name| headers.get(name)?.to_str().ok();
+    let header = |name| header(headers, name)?.to_str().ok();
     let by_header = Told { headers: HEADERS.map(header), ..Told::default() };
     let key = affinity::key(&by_header, &digest).or_else(|| {
         let metadata = ["session_id", "sessionId"].map(|key| parts.metadata(key));

@@ -80,7 +80,8 @@ impl Run<'_> {
         match held(&mut recovery, first, source, clock).await {
             Beginning::Goes(committed) => Ok((head, committed)),
             Beginning::Broke(first, source, close) => {
-                let again = self.again_until_it_stands(&mut recovery, opening, permit).await;
+                // Boxed: a stream that breaks in its opening is rare.
+                let again = Box::pin(self.again_until_it_stands(&mut recovery, opening, permit)).await;
                 Ok(again.unwrap_or_else(|| (head, source.closed(first, close))))
             }
         }

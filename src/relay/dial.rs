@@ -20,7 +20,9 @@ use super::source::{Bounds, Source};
 use crate::formats::{redact, sight, sse};
 use crate::settings::{Secret, StreamSettings};
 use crate::upstream::oauth::Pass;
-use crate::upstream::{Answer, AnswerBody, Endpoint, HeaderMap, HeaderName, HeaderValue, StreamTimeouts};
+use crate::upstream::{
+    Answer, AnswerBody, Endpoint, HeaderMap, HeaderName, HeaderValue, StreamTimeouts, finder, is_event_stream,
+};
 
 /// Limit to the head of a stream, unless the combo sets one (decision 9).
 const STREAM_LIMIT: Duration = Duration::from_secs(120);
@@ -224,9 +226,8 @@ impl Run<'_> {
 
     /// What an answer says of the provider's limits (flow 4.5).
     fn limits(&self, target: &Planned, answer: &Answer) -> Option<RateHeaders> {
-        let find = |name: &str| answer.headers.get(name).map(|value| value.as_bytes());
         let now = self.worker.tower.owners.clock.now();
-        RateHeaders::read(target.provider.as_str(), find, answer.status, now)
+        RateHeaders::read(target.provider.as_str(), finder(&answer.headers), answer.status, now)
     }
 
     /// How long the head may take, and whether that limit holds for the first content of a stream as
@@ -262,9 +263,4 @@ impl Run<'_> {
         let gone = self.worker.tower.owners.clock.now().saturating_sub(self.asked_at);
         timeouts.total.saturating_sub(Duration::from_millis(gone))
     }
-}
-
-pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get("content-type").and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }

@@ -17,7 +17,7 @@ use super::close::Close;
 use crate::formats::error::body_of_event;
 use crate::formats::redact;
 use crate::settings::Secret;
-use crate::upstream::{Answer, AnswerBody, HeaderMap, HeaderName, HeaderValue};
+use crate::upstream::{Answer, AnswerBody, HeaderMap, HeaderName, HeaderValue, finder};
 
 /// Most that is read of an error's body.
 const LONGEST: usize = 256 * 1024;
@@ -91,7 +91,7 @@ impl Fault {
             headers.retain(|_, value| !redact::holds(value.as_bytes(), secret.expose()));
         }
         let text = text(&headers, &body);
-        let hint = hint::find(|name| headers.get(name).map(|value| value.as_bytes()), &text, status, now);
+        let hint = hint::find(finder(&headers), &text, status, now);
         let signal = Signal { end: End::Status(status), hint, headers: words(&headers), text };
         Self { signal, answer: Some(Kept { status, headers, body }), lack: None, refusal: None }
     }

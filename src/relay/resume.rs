@@ -21,12 +21,12 @@ use tokio::time::{Sleep, sleep};
 use super::Worker;
 use super::cascade::Run;
 use super::close::{Close, Read};
-use super::dial::{Head, is_event_stream};
+use super::dial::Head;
 use super::send::{Hit, Shot, send};
 use super::source::{Bounds, COMMENT, Source};
 use crate::formats::quality::predicates::opening_text;
 use crate::formats::thread::{Thread, request};
-use crate::upstream::{Answer, Endpoint, HeaderName, HeaderValue, Route};
+use crate::upstream::{Answer, Endpoint, HeaderName, HeaderValue, Route, is_event_stream};
 
 /// Most text that is remembered of an answer; a longer one is not gone on with, bytes.
 const LONGEST: usize = 1024 * 1024;

@@ -12,7 +12,7 @@ use policy::verdict::Kind;
 use super::cascade::Run;
 use super::commit::Committed;
 use crate::formats::response;
-use crate::upstream::{Answer, Route};
+use crate::upstream::{Answer, Route, finder};
 
 impl Run<'_> {
     /// Who asked, in which session, and who was charged for it.
@@ -29,8 +29,7 @@ impl Run<'_> {
         if !self.plan.reads_quota {
             return;
         }
-        let find = |name: &str| answer.headers.get(name).map(|value| value.as_bytes());
-        if let Some(reading) = reading::read(&find, self.worker.tower.owners.clock.now()) {
+        if let Some(reading) = reading::read(&finder(&answer.headers), self.worker.tower.owners.clock.now()) {
             let gauged = Gauged { connection: target.connection.clone(), reading };
             self.worker.tower.owners.router.mailbox.post(gauged);
         }

@@ -18,7 +18,7 @@ use super::dial::Opening;
 use super::fault::Fault;
 use super::send::{Hit, Shot, send};
 use crate::settings::Secret;
-use crate::upstream::{HeaderName, HeaderValue, Walled};
+use crate::upstream::{HeaderName, HeaderValue, Walled, finder};
 
 /// Most retries without a wait. One is meant for each reason there is; siblings that win and lose the
 /// lane meanwhile must not keep a request turning.
@@ -84,7 +84,7 @@ impl Run<'_> {
         hit: &Hit,
         (slow, token): (bool, &Secret),
     ) -> Option<Millis> {
-        let signs = Signs::read(|name| hit.answer.headers.get(name).map(|value| value.as_bytes()));
+        let signs = Signs::read(finder(&hit.answer.headers));
         let (status, now) = (hit.answer.status, self.worker.tower.owners.clock.now());
         let (walled, remaining_ms) = (climb.walled, climb.remaining());
         let act = walled.wall.with_lane(|lane| {

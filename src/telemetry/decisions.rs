@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::plan::Excluded;
 use policy::time::Millis;
 
@@ -43,11 +44,11 @@ pub struct Decision {
 #[derive(Clone, Debug)]
 pub struct Attempted {
     /// Who was asked.
-    pub provider: String,
+    pub provider: ProviderId,
     /// For which model.
-    pub model: String,
+    pub model: ModelId,
     /// On which connection.
-    pub connection: String,
+    pub connection: ConnectionId,
     /// When it left, since the request came, ms.
     pub started_ms: Millis,
     /// When a good answer began, since it left, ms.

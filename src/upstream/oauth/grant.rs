@@ -16,6 +16,7 @@ use super::Client;
 use crate::settings::Secret;
 use crate::upstream::body::AnswerBody;
 use crate::upstream::call::{Answer, Dialler};
+use crate::upstream::headers::finder;
 
 /// How long all of it may take.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -53,7 +54,7 @@ pub(super) async fn ask(dialler: &Dialler, client: &Client, refresh: &Secret, no
     let asked = async {
         let answer = dialler.post_form(&client.token_url, client.proxy.as_ref(), &form).await.ok()?;
         let Answer { status, headers, body } = answer;
-        let wait = hint::from_headers(|name| headers.get(name).map(|value| value.as_bytes()), status, now);
+        let wait = hint::from_headers(finder(&headers), status, now);
         Some((status, wait.map(|hint| hint.wait_ms), read(body).await))
     };
     match tokio::time::timeout(LIMIT, asked).await {

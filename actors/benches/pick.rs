@@ -1,102 +1,79 @@
-//! Prints how long one pick takes: the pure plan that the router's handler makes, for combos
-//! of 1 and 1000 targets and for providers of up to 1000 accounts. The budget is 50 µs with
-//! 1000 (design "Budgets").
+//! Prints how long one pick takes: the pure plan that the router's handler makes, for every strategy.
 //!
-//! Run: `cargo bench -p actors --features test-hooks --bench pick`.
+//! `cargo bench -p actors --features test-hooks --bench pick [-- FILTER]`; FILTER is a part of a
+//! strategy's name. Prints, never judges: medians, µs. The budget is 50 µs with 1000 targets
+//! (design "Budgets"). Each strategy is asked in four forms:
+//!
+//! - `1`: a combo of one target.
+//! - `50 x 20`: 1000 targets in 50 combos, asked in turn.
+//! - `1000`: all in one combo, and nothing is known of anybody.
+//! - `1000 known`: the same, and everything is: prices, windows and abilities of each model, uses,
+//!   records and quota of each account; the request brings tools, a size and a prompt key.
+
+#[path = "pick/stage.rs"]
+mod stage;
 
 use std::hint::black_box;
-use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use actors::blueprint::Blueprint;
-use actors::testing::{START, blueprint};
-use policy::account::{self, AccountSettings, Usage};
-use policy::board::{Board, ConnectionView};
-use policy::breaker::Breaker;
-use policy::catalogue::Dialect;
-use policy::cooldown::Cooldown;
-use policy::dice::Scripted;
-use policy::ids::{ConnectionId, ModelId, ProviderId};
-use policy::latency::{Latency, Summary};
-use policy::plan::{Ask, Memory, World, plan};
-use policy::request::Traits;
-use policy::strategy::{self, Metrics};
-use policy::window::WindowView;
+use policy::account;
+use policy::strategy;
 
-const ROUNDS: u32 = 20_000;
+use stage::{Known, Shape, Stage};
 
-struct Idle;
-
-impl Memory for Idle {
-    fn in_flight(&self, _: &ConnectionId) -> u32 {
-        0
-    }
-
-    fn metrics(&self, _: &str, _: &ProviderId, _: &ModelId) -> Option<Metrics> {
-        Some(Metrics { success_rate: 1.0, mean_ms: Some(500.0) })
-    }
-
-    fn usage(&self, _: &ConnectionId) -> Usage {
-        Usage { consecutive: 1, last_at: Some(START), turn: 0 }
-    }
-
-    fn latency(&self, _: &ConnectionId, _: &ModelId, _: u64) -> Latency {
-        let series = Summary { samples: 20, failures: 1, mean_ms: Some(500.0) };
-        Latency { connection: series, model: series }
-    }
-}
+/// How long one form of one strategy is measured for, after a tenth of that to get warm.
+const SPAN: Duration = Duration::from_millis(300);
+/// A sample is at least so long: the clock itself costs a share of a µs.
+const SAMPLE: Duration = Duration::from_micros(20);
 
 fn main() {
-    for rule in strategy::names() {
-        for count in [1, 1000] {
-            let providers: Vec<String> = (0..count).map(|n| format!("p{n}: c{n}\n")).collect();
-            let targets: Vec<String> = (0..count).map(|n| format!("p{n}/m")).collect();
-            let lines = format!("{}all {rule}: {}", providers.concat(), targets.join(" "));
-            println!("{rule:17} {count:4} targets:  {:7.2} µs", micros(&lines, "fill-first"));
-        }
+    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    println!("| strategy | 1 | 50 x 20 | 1000 | 1000 known |");
+    println!("|---|---|---|---|---|");
+    for rule in strategy::names().into_iter().filter(|rule| rule.contains(&filter)) {
+        let forms = [
+            (Shape::combos(1, 1), Known::Nothing),
+            (Shape::combos(50, 20), Known::Nothing),
+            (Shape::combos(1, 1000), Known::Nothing),
+            (Shape::combos(1, 1000), Known::Everything),
+        ];
+        let cells = forms.map(|(shape, known)| cell(&Stage::new(shape, rule, "fill-first", known)));
+        println!("| {rule} | {} |", cells.join(" | "));
     }
-    for rule in account::names() {
-        for count in [1, 2, 1000] {
-            let accounts: Vec<String> = (0..count).map(|n| format!("c{n}")).collect();
-            let lines = format!("p: {}\nall priority: p/m", accounts.join(" "));
-            println!("{rule:10} {count:4} accounts: {:7.2} µs", micros(&lines, rule));
-        }
+    println!("\n| accounts by | 1 | 2 | 1000 |\n|---|---|---|---|");
+    for rule in account::names().into_iter().filter(|rule| rule.contains(&filter)) {
+        let stage = |count| Stage::new(Shape::accounts(count), "priority", rule, Known::Nothing);
+        let cells = [1, 2, 1000].map(|count| cell(&stage(count)));
+        println!("| {rule} | {} |", cells.join(" | "));
     }
 }
 
-/// Everybody has spoken and is well.
-fn board(blueprint: &Blueprint) -> Board {
-    let mut board = Board::default();
-    for (id, numbers) in &blueprint.providers {
-        board.providers.insert(id.clone(), Arc::new(Breaker::new(*numbers).view()));
-    }
-    for (id, numbers) in &blueprint.connections {
-        let cooldown = Cooldown::new(numbers.cooldown).view();
-        let view = ConnectionView {
-            cooldown,
-            retry: WindowView::default(),
-            draining: false,
-            usable: true,
-            egress: None,
-            lease: None,
-        };
-        board.connections.insert(id.clone(), Arc::new(view));
-    }
-    board
+fn cell(stage: &Stage) -> String {
+    format!("{:.2}", median_micros(stage))
 }
 
-fn micros(lines: &str, accounts: &str) -> f64 {
-    let mut blueprint = blueprint(lines);
-    let strategy = account::find(accounts).expect("a strategy that exists");
-    Arc::make_mut(&mut blueprint.catalogue).accounts =
-        AccountSettings { strategy, latency_weight: 10.0, ..AccountSettings::default() };
-    let board = board(&blueprint);
-    let world = World { catalogue: &blueprint.catalogue, board: &board, memory: &Idle, now: START };
-    let traits = Traits::default();
-    let ask = Ask { model: "all", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
-    let started = Instant::now();
-    for _ in 0..ROUNDS {
-        let _ = black_box(plan(black_box(&ask), world, &mut Scripted::default()));
+fn median_micros(stage: &Stage) -> f64 {
+    let (mut dice, mut turn) = (fastrand::Rng::with_seed(1), 0);
+    let mut batch = |count: u32| {
+        let started = Instant::now();
+        for _ in 0..count {
+            turn += 1;
+            black_box(stage.pick(turn, &mut dice));
+        }
+        started.elapsed()
+    };
+    let mut count = 1;
+    let warm = Instant::now();
+    while warm.elapsed() < SPAN / 10 {
+        if batch(count) < SAMPLE {
+            count += 1;
+        }
     }
-    started.elapsed().as_secs_f64() * 1e6 / f64::from(ROUNDS)
+    let mut samples = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < SPAN {
+        samples.push(batch(count));
+    }
+    samples.sort_unstable();
+    samples[samples.len() / 2].as_secs_f64() * 1e6 / f64::from(count)
 }

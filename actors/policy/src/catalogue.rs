@@ -2,8 +2,10 @@
 //! name, without secrets and without addresses. Built once per configuration.
 
 mod names;
+mod patterns;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,7 @@ use crate::strategy::{self, StrategySettings};
 use crate::validation::Validation;
 
 pub use names::{Aliases, Mapping};
+pub use patterns::matches;
 
 /// The wire format a client speaks or a provider understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -234,7 +237,7 @@ pub struct Combo {
     pub name: Arc<str>,
     /// Name of its strategy, one of `STRATEGIES`.
     pub strategy: &'static str,
-    /// Its steps in declared order, those of one unit side by side.
+    /// Its steps in declared order, by their units.
     pub steps: Vec<Step>,
     /// Its steps as they are written.
     pub units: Vec<Unit>,
@@ -277,6 +280,19 @@ impl Combo {
             filters: Filters::default(),
             berths: None,
         }
+    }
+
+    /// The indices of a unit's steps; none where it is a combo. Units are numbered as steps stand.
+    pub fn steps_of(&self, unit: usize) -> Range<usize> {
+        let all = &self.steps;
+        // As long as each unit before it is one step, the unit stands at its own number.
+        let starts_here = |at: usize| all[at].unit == unit && (at == 0 || all[at - 1].unit < unit);
+        let start = match unit < all.len() && starts_here(unit) {
+            true => unit,
+            false => all.partition_point(|step| step.unit < unit),
+        };
+        let count = all[start..].iter().take_while(|step| step.unit == unit).count();
+        start..start + count
     }
 }
 
@@ -347,46 +363,5 @@ impl Catalogue {
             })
         };
         self.combos.values().any(follows)
-    }
-}
-
-/// Whether `text` fits `pattern`, in which `*` stands for any run of characters.
-pub fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or("");
-    let Some(mut rest) = text.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn a_star_stands_for_any_run() {
-        for (pattern, text, expected) in [
-            ("*", "anything", true),
-            ("gpt-5", "gpt-5", true),
-            ("gpt-5", "gpt-5-mini", false),
-            ("gpt-*", "gpt-5-mini", true),
-            ("*-mini", "gpt-5-mini", true),
-            ("g*5*i", "gpt-5-mini", true),
-            ("a*a", "a", false),
-            ("", "", true),
-            ("", "x", false),
-        ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
-        }
     }
 }

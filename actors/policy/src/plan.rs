@@ -305,7 +305,7 @@ impl Making<'_> {
             }
             let place = Arc::new(Place {
                 combo: combo.name.clone(),
-                key: entries.shared_key(entry),
+                key: entries.shared_key(entry).clone(),
                 entry,
                 of,
                 score: ranked.scores.get(entry).copied(),
@@ -321,13 +321,13 @@ impl Making<'_> {
     fn enter(
         &mut self,
         (combo, sieve): (&Combo, &Sieve<'_>),
-        entry: Entry,
+        entry: Entry<'_>,
         place: Arc<Place>,
         (base, left, depth): (usize, usize, u32),
     ) {
         let (first, last, only) = match entry {
             Entry::Step(step) => (step, step + 1, None),
-            Entry::Account(step, connection, _) => (step, step + 1, Some(connection)),
+            Entry::Account(step, account) => (step, step + 1, Some(&account.id)),
             Entry::Unit(unit) => match &combo.units[unit].nested {
                 Some(name) => {
                     if let Some(nested) = self.world.catalogue.combos.get(name).filter(|_| depth > 0) {
@@ -337,15 +337,14 @@ impl Making<'_> {
                     return;
                 }
                 None => {
-                    let first = combo.steps.iter().position(|step| step.unit == unit);
-                    let count = combo.steps.iter().filter(|step| step.unit == unit).count();
-                    first.map_or((0, 0, None), |first| (first, first + count, None))
+                    let steps = combo.steps_of(unit);
+                    (steps.start, steps.end, None)
                 }
             },
         };
         for step in (first..last).filter(|step| sieve.lets(&combo.steps[*step])) {
             let left = left + last - step - 1;
-            let (index, only, place) = (base + step, only.as_ref(), Some(place.clone()));
+            let (index, place) = (base + step, Some(place.clone()));
             let turn = Turn { index, step: &combo.steps[step], left, only, place };
             let before = self.plan.excluded.len();
             add_step(&mut self.plan, turn, self.ask, self.world, self.dice);

@@ -92,6 +92,15 @@ impl Preflight {
         self.enabled || self.cutoff_percent > CUTOFF_PERCENT
     }
 
+    /// Whether this account is looked at (8.4.2).
+    pub fn minds(&self, provider: &ProviderId, connection: &ConnectionId) -> bool {
+        let own = self.accounts.get(connection);
+        own.and_then(|own| own.enabled).unwrap_or_else(|| {
+            let asks = own.is_some_and(AccountCutoff::asks);
+            asks || self.is_global() || self.providers.contains_key(provider)
+        })
+    }
+
     /// Judges an account by its latest reading.
     pub fn check(
         &self,
@@ -100,13 +109,10 @@ impl Preflight {
         reading: Option<&AccountReading>,
         now: Millis,
     ) -> Check {
-        let own = self.accounts.get(connection);
-        let defaults = self.providers.get(provider);
-        let runs = match own.and_then(|own| own.enabled) {
-            Some(said) => said,
-            None => self.is_global() || defaults.is_some() || own.is_some_and(AccountCutoff::asks),
+        let Some(reading) = reading.filter(|_| self.minds(provider, connection)) else {
+            return Check::Proceed;
         };
-        let Some(reading) = reading.filter(|_| runs) else { return Check::Proceed };
+        let (own, defaults) = (self.accounts.get(connection), self.providers.get(provider));
         let of = |window: QuotaWindow, list: Option<&Cutoffs>| {
             list?.iter().find(|(other, _)| *other == window).map(|(_, cutoff)| *cutoff)
         };

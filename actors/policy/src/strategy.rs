@@ -189,6 +189,10 @@ pub static STRATEGIES: &[&dyn Strategy] = &[
 
 /// The strategy of that name or alias, whatever its case (routing 0.5).
 pub fn find(name: &str) -> Option<&'static dyn Strategy> {
+    // Combos have it as it stands in the table.
+    if let Some(exact) = STRATEGIES.iter().copied().find(|strategy| strategy.name() == name) {
+        return Some(exact);
+    }
     let name = name.trim().to_ascii_lowercase();
     STRATEGIES
         .iter()

@@ -1,10 +1,11 @@
 //! The entries of a combo as its strategy sees them: steps, written steps, or accounts
 //! (routing 2.6, 4.2c, 4.21). Facts are looked up when they are asked for.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::step::{exclusion, gate};
-use super::{Ask, World, accounts, connections, usable};
+use super::{Ask, World, accounts, usable};
 use crate::account::AccountStrategy;
 use crate::breaker::BreakerState;
 use crate::catalogue::{Combo, ConnectionEntry, ModelEntry, ProviderEntry, Step};
@@ -14,14 +15,14 @@ use crate::reading::AccountReading;
 use crate::strategy::{Grain, Metrics, Pool, Spread};
 
 /// One choice of a strategy.
-#[derive(Clone, Debug)]
-pub(super) enum Entry {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry<'a> {
     /// An index of the combo's steps.
     Step(usize),
     /// An index of its units.
     Unit(usize),
-    /// An account of a step, and the key of the two.
-    Account(usize, ConnectionId, Arc<str>),
+    /// An account of a step.
+    Account(usize, &'a ConnectionEntry),
 }
 
 /// All choices, in declared order.
@@ -30,44 +31,49 @@ pub(super) struct Entries<'a> {
     pub(super) ask: &'a Ask<'a>,
     pub(super) world: World<'a>,
     /// `None`: each step, as most combos have it.
-    list: Option<Vec<Entry>>,
+    list: Option<Vec<Entry<'a>>>,
+    /// Keys of accounts by index, made when they are asked for: most never are.
+    keys: Vec<OnceCell<Arc<str>>>,
 }
 
 impl<'a> Entries<'a> {
     pub(super) fn new(combo: &'a Combo, grain: Grain, ask: &'a Ask<'a>, world: World<'a>) -> Self {
-        let mut entries = Self { combo, ask, world, list: None };
-        entries.list = match grain {
-            _ if combo.nests => Some(entries.units()),
-            Grain::Steps => None,
-            Grain::Units => Some(entries.units()),
-            Grain::Accounts => Some(entries.accounts()),
-        };
+        let mut entries = Self { combo, ask, world, list: None, keys: Vec::new() };
+        match grain {
+            _ if combo.nests => entries.take(entries.units()),
+            Grain::Steps => {}
+            Grain::Units => entries.take(entries.units()),
+            Grain::Accounts => entries.take(entries.accounts()),
+        }
         entries
     }
 
+    fn take(&mut self, list: Vec<Entry<'a>>) {
+        self.keys = vec![OnceCell::new(); list.len()];
+        self.list = Some(list);
+    }
+
     /// Units that lead somewhere: a nested combo that is gone contributes nothing (routing 14.4).
-    fn units(&self) -> Vec<Entry> {
+    fn units(&self) -> Vec<Entry<'a>> {
         let units = (0..self.combo.units.len()).map(Entry::Unit);
         units.filter(|entry| self.first(entry).is_some()).collect()
     }
 
     /// Routing 4.21; a step without an account stays one entry, and is told why it is left out.
-    fn accounts(&self) -> Vec<Entry> {
-        let of_step = |(index, step): (usize, &Step)| {
+    fn accounts(&self) -> Vec<Entry<'a>> {
+        let mut all = Vec::with_capacity(self.combo.steps.len());
+        for (index, step) in self.combo.steps.iter().enumerate() {
+            let before = all.len();
             let allowed = |entry: &&Arc<ConnectionEntry>| {
                 self.ask.allowed.is_none_or(|allowed| allowed.contains(&entry.id))
             };
-            let entry = |entry: &Arc<ConnectionEntry>| {
-                let key = match step.connection {
-                    Some(_) => step.key.clone(),
-                    None => format!("{}@{}", step.key, entry.id).into(),
-                };
-                Entry::Account(index, entry.id.clone(), key)
-            };
-            let all: Vec<Entry> = usable(step, self.world.catalogue).filter(allowed).map(entry).collect();
-            if all.is_empty() { vec![Entry::Step(index)] } else { all }
-        };
-        self.combo.steps.iter().enumerate().flat_map(of_step).collect()
+            let usable = usable(step, self.world.catalogue).filter(allowed);
+            all.extend(usable.map(|entry| Entry::Account(index, entry)));
+            if all.len() == before {
+                all.push(Entry::Step(index));
+            }
+        }
+        all
     }
 
     /// Nothing could be asked.
@@ -82,8 +88,10 @@ impl<'a> Entries<'a> {
             self.each(*index, &mut |step| any = any || keep(step));
             any
         };
-        let kept: Vec<Entry> = (0..self.count()).filter(kept).map(|index| self.entry(index)).collect();
-        self.list = Some(kept);
+        let kept: Vec<usize> = (0..self.count()).filter(kept).collect();
+        if kept.len() < self.count() {
+            self.take(kept.into_iter().map(|index| self.entry(index)).collect());
+        }
     }
 
     /// Tells each step of each entry.
@@ -103,16 +111,20 @@ impl<'a> Entries<'a> {
     }
 
     /// The entry of an index.
-    pub(super) fn entry(&self, index: usize) -> Entry {
-        self.list.as_ref().map_or(Entry::Step(index), |list| list[index].clone())
+    pub(super) fn entry(&self, index: usize) -> Entry<'a> {
+        self.list.as_ref().map_or(Entry::Step(index), |list| list[index])
     }
 
     /// Its key, to be kept.
-    pub(super) fn shared_key(&self, index: usize) -> Arc<str> {
+    pub(super) fn shared_key(&self, index: usize) -> &Arc<str> {
         match self.entry(index) {
-            Entry::Step(step) => self.combo.steps[step].key.clone(),
-            Entry::Unit(unit) => self.combo.units[unit].key.clone(),
-            Entry::Account(_, _, key) => key,
+            Entry::Step(step) => &self.combo.steps[step].key,
+            Entry::Unit(unit) => &self.combo.units[unit].key,
+            Entry::Account(step, account) => {
+                let step = &self.combo.steps[step];
+                let made = || format!("{}@{}", step.key, account.id).into();
+                if step.connection.is_some() { &step.key } else { self.keys[index].get_or_init(made) }
+            }
         }
     }
 
@@ -126,7 +138,7 @@ impl<'a> Entries<'a> {
 
     fn each_of(&self, combo: &'a Combo, unit: usize, depth: u32, tell: &mut dyn FnMut(&'a Step)) {
         match &combo.units[unit].nested {
-            None => combo.steps.iter().filter(|step| step.unit == unit).for_each(tell),
+            None => combo.steps[combo.steps_of(unit)].iter().for_each(tell),
             Some(name) => {
                 let Some(nested) = self.world.catalogue.combos.get(name).filter(|_| depth > 0) else {
                     return;
@@ -138,7 +150,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn first(&self, entry: &Entry) -> Option<&'a Step> {
+    fn first(&self, entry: &Entry<'_>) -> Option<&'a Step> {
         let mut first = None;
         match entry {
             Entry::Step(step) | Entry::Account(step, ..) => return self.combo.steps.get(*step),
@@ -150,13 +162,12 @@ impl<'a> Entries<'a> {
     }
 
     fn step(&self, index: usize) -> &'a Step {
-        let entry = self.list.as_ref().map_or(Entry::Step(index), |list| list[index].clone());
-        self.first(&entry).expect("an entry without a step is left out when the list is made")
+        self.first(&self.entry(index)).expect("an entry without a step is left out when the list is made")
     }
 
     fn one(&self, index: usize) -> Option<&ConnectionId> {
-        match self.list.as_ref().map(|list| &list[index]) {
-            Some(Entry::Account(_, connection, _)) => Some(connection),
+        match self.entry(index) {
+            Entry::Account(_, account) => Some(&account.id),
             _ => self.step(index).connection.as_ref(),
         }
     }
@@ -192,10 +203,13 @@ impl<'a> Entries<'a> {
     }
 
     fn serves_now(&self, step: &Step, only: Option<&ConnectionId>) -> bool {
-        gate(step, true, self.ask, self.world).is_ok()
-            && connections(step, self.world.catalogue)
-                .filter(|entry| only.is_none_or(|only| *only == entry.id))
-                .any(|entry| exclusion((entry, step), true, self.ask, self.world).is_ok())
+        let Ok((provider, _)) = gate(step, true, self.ask, self.world) else { return false };
+        let able = |entry: &Arc<ConnectionEntry>| {
+            step.admits(&entry.id)
+                && only.is_none_or(|only| *only == entry.id)
+                && exclusion((entry, step), true, self.ask, self.world).is_ok()
+        };
+        provider.connections.iter().any(able)
     }
 }
 
@@ -205,12 +219,7 @@ impl Pool for Entries<'_> {
     }
 
     fn key(&self, index: usize) -> &str {
-        match self.list.as_ref().map(|list| &list[index]) {
-            None => &self.combo.steps[index].key,
-            Some(Entry::Step(step)) => &self.combo.steps[*step].key,
-            Some(Entry::Unit(unit)) => &self.combo.units[*unit].key,
-            Some(Entry::Account(_, _, key)) => key,
-        }
+        self.shared_key(index)
     }
 
     fn provider(&self, index: usize) -> &ProviderId {
@@ -226,8 +235,8 @@ impl Pool for Entries<'_> {
     }
 
     fn weight(&self, index: usize) -> f64 {
-        let unit = match self.list.as_ref().map(|list| &list[index]) {
-            Some(Entry::Unit(unit)) => *unit,
+        let unit = match self.entry(index) {
+            Entry::Unit(unit) => unit,
             _ => self.step(index).unit,
         };
         self.combo.units[unit].weight

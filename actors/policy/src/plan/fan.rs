@@ -66,7 +66,7 @@ pub(super) fn fan(combo: &Combo, catalogue: &Catalogue) -> Option<Arc<Fan>> {
             }
             Some(_) => {}
             None => {
-                members.extend(combo.steps.iter().filter(|step| step.unit == index).map(|step| Member {
+                members.extend(combo.steps[combo.steps_of(index)].iter().map(|step| Member {
                     prompt: step.prompt.clone(),
                     who: Who::Step(Arc::new(step.clone())),
                 }))

@@ -61,6 +61,21 @@ fn lack(facts: Option<&ModelEntry>, traits: &Traits) -> Option<Lack> {
     lacks.into_iter().find(|(_, lacks)| *lacks).map(|(lack, _)| lack)
 }
 
+/// Whether a model could lack anything for it.
+fn needs(traits: &Traits) -> bool {
+    traits.tools || traits.vision || traits.structured || traits.input_tokens.is_some()
+}
+
+/// What the steps of a combo have to offer.
+struct Looks {
+    /// Routing 3.1: the largest window, where every one is known; `None`: nobody asked, or one is not.
+    largest: Option<u64>,
+    /// What those lack that lack something.
+    lacks: Vec<Lack>,
+    /// Somebody lacks nothing.
+    fits: bool,
+}
+
 /// The filters of one combo, for one request.
 #[derive(Clone, Copy)]
 pub(super) struct Sieve<'a> {
@@ -84,22 +99,20 @@ impl<'a> Sieve<'a> {
         if entries.is_empty() {
             return Ok(sieve);
         }
-        if let Some(largest) = sieve.is_too_long(entries) {
-            let input = traits.input_tokens.unwrap_or_default();
+        let Looks { largest, mut lacks, fits } = sieve.look(entries);
+        let input = traits.input_tokens.unwrap_or_default();
+        if let Some(largest) = largest.filter(|largest| *largest < input) {
             return Err(NoPlan::ContextTooLong { pool_size, largest, input });
         }
-        let mut lacks = Vec::new();
-        entries.tell(&mut |step| lacks.push(sieve.lack(step)));
-        if lacks.iter().any(Option::is_some) {
-            match lacks.into_iter().collect::<Option<Vec<Lack>>>() {
-                // All of them lack something.
-                Some(_) if sieve.filters.fail_open => sieve.open = true,
-                Some(mut lacks) => {
-                    lacks.sort();
-                    lacks.dedup();
-                    return Err(NoPlan::CapabilityMismatch { pool_size, lacks });
-                }
-                None => entries.retain(|step| sieve.lack(step).is_none()),
+        match (lacks.is_empty(), fits) {
+            (true, _) => {}
+            (false, true) => entries.retain(|step| sieve.lack(step).is_none()),
+            // All of them lack something.
+            (false, false) if sieve.filters.fail_open => sieve.open = true,
+            (false, false) => {
+                lacks.sort();
+                lacks.dedup();
+                return Err(NoPlan::CapabilityMismatch { pool_size, lacks });
             }
         }
         if sieve.filters.min_window.is_some() {
@@ -128,7 +141,8 @@ impl<'a> Sieve<'a> {
     }
 
     fn lack(&self, step: &Step) -> Option<Lack> {
-        lack(self.facts(step), self.traits)
+        let needs = needs(self.traits);
+        needs.then(|| lack(self.facts(step), self.traits)).flatten()
     }
 
     fn is_large(&self, step: &Step) -> bool {
@@ -139,15 +153,22 @@ impl<'a> Sieve<'a> {
         }
     }
 
-    /// Routing 3.1: every window is known and the largest is too small; that one.
-    fn is_too_long(&self, entries: &Entries<'_>) -> Option<u64> {
-        let input = self.traits.input_tokens?;
-        let mut largest = Some(0);
-        entries.tell(&mut |step| {
-            let window = self.facts(step).and_then(|facts| facts.context_window);
-            largest = largest.zip(window).map(|(largest, window)| largest.max(window));
-        });
-        largest.filter(|largest| *largest < input)
+    /// Looks at every step once; at none for a request that needs nothing.
+    fn look(&self, entries: &Entries<'a>) -> Looks {
+        let mut looks =
+            Looks { largest: self.traits.input_tokens.map(|_| 0), lacks: Vec::new(), fits: false };
+        if needs(self.traits) {
+            entries.tell(&mut |step| {
+                let facts = self.facts(step);
+                let window = facts.and_then(|facts| facts.context_window);
+                looks.largest = looks.largest.zip(window).map(|(largest, window)| largest.max(window));
+                match lack(facts, self.traits) {
+                    Some(lack) => looks.lacks.push(lack),
+                    None => looks.fits = true,
+                }
+            });
+        }
+        looks
     }
 }
 

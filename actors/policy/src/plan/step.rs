@@ -169,12 +169,13 @@ pub(super) fn exclusion(
     let minded = |refusal: &Refusal| {
         !spared || !matches!(refusal.why, Exclusion::ConnectionCooldown | Exclusion::ProviderCooldown)
     };
-    let refusal = world.board.connection_refusal(&entry.id, world.now).filter(minded);
+    let view = world.board.connections.get(&entry.id);
+    let refusal = view.and_then(|view| view.refusal(false, world.now)).filter(minded);
     let held = refusal.or_else(|| {
         let lock = world.board.lock(&entry.id, (&step.provider, &step.model), world.now)?;
         Some(Refusal { why: Exclusion::ModelLockout, retry_at: Some(lock.until) })
     });
-    let retry = world.board.retry_cooldown(&entry.id, world.now).filter(|_| combo).filter(minded);
+    let retry = view.filter(|_| combo).and_then(|view| view.retry.refusal(world.now)).filter(minded);
     match longer(retry, longer(held, cut_off(entry, world))) {
         Some(refusal) => Err(refusal),
         None => Ok(if spared { Forced::Rest } else { Forced::Not }),
@@ -183,8 +184,11 @@ pub(super) fn exclusion(
 
 /// Rules 8.4: next to nothing is left of its quota.
 pub(super) fn cut_off(entry: &ConnectionEntry, world: World<'_>) -> Option<Refusal> {
-    let reading = world.memory.reading(&entry.id).filter(|_| world.catalogue.reads_quota);
-    match world.catalogue.preflight.check(&entry.provider, &entry.id, reading, world.now) {
+    let preflight = &world.catalogue.preflight;
+    if !world.catalogue.reads_quota || !preflight.minds(&entry.provider, &entry.id) {
+        return None;
+    }
+    match preflight.check(&entry.provider, &entry.id, world.memory.reading(&entry.id), world.now) {
         Check::Blocked(low) => Some(Refusal { why: Exclusion::QuotaCutoff, retry_at: Some(low.until) }),
         Check::Proceed | Check::Warn(_) => None,
     }

@@ -94,7 +94,8 @@ targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"
         let scores: Vec<f64> = known.iter().map(|known| factors::score(known, &most, &weights)).collect();
         able.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
         let rests = health::judged(&field.state.auto, field.pool, (&able, &scores), field.now);
-        let preferred = preferred(field, &able, rests.as_ref().unwrap_or(&field.state.auto));
+        let resting = rests.as_ref().unwrap_or(&field.state.auto);
+        let preferred = preferred(field, (&able, &known), resting);
         let mut notes: Vec<Note> = rests.map(Note::Auto).into_iter().collect();
         let (mut candidates, left_out) = within_budget(field, &mut able, &known, preferred);
         let mut order = Vec::with_capacity(field.pool.count());
@@ -107,13 +108,16 @@ targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"
                 settings,
                 cursor: field.state.cursor,
                 last_good: field.state.last_good.as_ref(),
-                incident: health::is_incident(field.pool),
+                incident: health::is_incident(field.pool, &known),
             };
             let (chosen, note) = choice.choose(dice);
             notes.extend(note);
             order.push(chosen);
             sort_after(chosen, &mut candidates, &scores);
-            sort_after(chosen, &mut able, &scores);
+            // Where all of them are candidates they stand in their order already.
+            if candidates.len() < able.len() {
+                sort_after(chosen, &mut able, &scores);
+            }
         }
         let mut listed = vec![false; field.pool.count()];
         order.extend(candidates.into_iter().chain(able).chain(unable));
@@ -138,12 +142,12 @@ fn home(field: &Field<'_>, able: &[usize], weights: &Weights) -> Option<usize> {
 }
 
 /// Those it chooses from first; if that leaves nobody, all (routing 5.8).
-fn preferred(field: &Field<'_>, able: &[usize], rests: &Rests) -> Vec<usize> {
+fn preferred(field: &Field<'_>, (able, known): (&[usize], &[Known]), rests: &Rests) -> Vec<usize> {
     let (pool, first) = (field.pool, &field.settings.auto.candidate_pool);
     let fits = |index: &usize| {
         let provider = pool.provider(*index);
         (first.is_empty() || first.contains(provider))
-            && pool.breaker(*index) != BreakerState::Open
+            && known[*index].breaker != BreakerState::Open
             && !health::rests(rests, provider, field.now)
     };
     let fitting: Vec<usize> = able.iter().copied().filter(fits).collect();

@@ -6,11 +6,8 @@
 //! their own, rules 6), `quality` (answers are not graded) are 0.5; the tier of an account is
 //! `standard` and its reset a day away unless it says otherwise.
 
-use std::collections::HashMap;
-
 use super::weights::Weights;
 use crate::breaker::BreakerState;
-use crate::ids::{ModelId, ProviderId};
 use crate::strategy::{Field, Pool, QuotaWindow, quota};
 use crate::time::{DAY, SECOND};
 
@@ -60,6 +57,7 @@ pub static FACTORS: &[Factor] = &[
 pub(super) struct Known {
     quota: f64,
     pub(super) health: f64,
+    pub(super) breaker: BreakerState,
     /// USD per million tokens, six parts of input on four of output.
     pub(super) cost: f64,
     pub(super) p95_ms: f64,
@@ -77,29 +75,36 @@ pub(super) struct Known {
     pub(super) cached: f64,
 }
 
-/// Spreads that were looked up: accounts of one model share theirs, and it costs something.
-type Spreads<'a> = HashMap<(&'a ProviderId, &'a ModelId), (f64, f64)>;
-
 /// What is known of every entry.
 pub(super) fn known(field: &Field<'_>) -> Vec<Known> {
-    let mut spreads = Spreads::new();
-    (0..field.pool.count()).map(|index| of(field, index, &mut spreads)).collect()
+    let pool = field.pool;
+    // Accounts of one model share its spread and stand side by side; to find it costs a sort.
+    let mut last: Option<(usize, (f64, f64))> = None;
+    let mut known = Vec::with_capacity(pool.count());
+    for index in 0..pool.count() {
+        let same = |(of, _): &(usize, _)| {
+            pool.model(*of) == pool.model(index) && pool.provider(*of) == pool.provider(index)
+        };
+        let spread = last.filter(same).map_or_else(|| spread(pool, index), |(_, spread)| spread);
+        last = Some((index, spread));
+        known.push(of(field, index, spread));
+    }
+    known
 }
 
-fn of<'a>(field: &Field<'a>, index: usize, spreads: &mut Spreads<'a>) -> Known {
+fn of(field: &Field<'_>, index: usize, (p95_ms, deviation_ms): (f64, f64)) -> Known {
     let (pool, now) = (field.pool, field.now);
-    let reading = pool.reading(index);
-    let model = (pool.provider(index), pool.model(index));
-    let (p95_ms, deviation_ms) = *spreads.entry(model).or_insert_with(|| spread(pool, index));
+    let (reading, breaker) = (pool.reading(index), pool.breaker(index));
     let success = pool.metrics(index).map(|metrics| metrics.success_rate);
     let reset_ms = quota::reset_in(reading, &QuotaWindow::ALL, now).unwrap_or(DAY);
     Known {
         quota: reading.and_then(|reading| reading.left(&QuotaWindow::ALL, now)).unwrap_or(1.0),
-        health: match pool.breaker(index) {
+        health: match breaker {
             BreakerState::Open => 0.0,
             BreakerState::HalfOpen => 0.5,
             BreakerState::Closed | BreakerState::Degraded => 1.0,
         },
+        breaker,
         cost: cost(pool, index),
         p95_ms,
         deviation_ms,
@@ -155,5 +160,6 @@ pub(super) fn score(known: &Known, most: &Extremes, weights: &Weights) -> f64 {
         let value = if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) };
         weights.at(place) * value
     };
-    FACTORS.iter().enumerate().map(weigh).sum::<f64>().clamp(0.0, 1.0)
+    let counts = |(place, _): &(usize, &Factor)| weights.at(*place) != 0.0;
+    FACTORS.iter().enumerate().filter(counts).map(weigh).sum::<f64>().clamp(0.0, 1.0)
 }

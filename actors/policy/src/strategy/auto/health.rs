@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
+use super::factors::Known;
 use crate::breaker::BreakerState;
-use crate::ids::ProviderId;
+use crate::ids::{ById, ProviderId};
 use crate::strategy::Pool;
 use crate::time::{MINUTE, Millis};
 
@@ -40,7 +41,11 @@ pub(super) fn judged(
     (candidates, scores): (&[usize], &[f64]),
     now: Millis,
 ) -> Option<Rests> {
-    let mut best: HashMap<&ProviderId, f64> = HashMap::new();
+    // As it is nearly always: nobody rests, and nobody is to.
+    if known.is_empty() && candidates.iter().all(|index| scores[*index] >= TOO_LOW) {
+        return None;
+    }
+    let mut best: ById<&ProviderId, f64> = ById::default();
     for index in candidates {
         let best = best.entry(pool.provider(*index)).or_insert(0.0);
         *best = best.max(scores[*index]);
@@ -63,10 +68,14 @@ pub(super) fn judged(
 }
 
 /// More than half of the providers are behind an open breaker: nothing is tried for curiosity.
-pub(super) fn is_incident(pool: &dyn Pool) -> bool {
-    let mut open: HashMap<&ProviderId, bool> = HashMap::new();
-    for index in 0..pool.count() {
-        open.insert(pool.provider(index), pool.breaker(index) == BreakerState::Open);
+pub(super) fn is_incident(pool: &dyn Pool, known: &[Known]) -> bool {
+    let is_open = |known: &Known| known.breaker == BreakerState::Open;
+    if !known.iter().any(is_open) {
+        return false;
+    }
+    let mut open: ById<&ProviderId, bool> = ById::default();
+    for (index, known) in known.iter().enumerate() {
+        open.insert(pool.provider(index), is_open(known));
     }
     open.values().filter(|open| **open).count() * 2 > open.len()
 }

@@ -1,7 +1,8 @@
 //! Prints how long one pick takes: the pure plan that the router's handler makes, for every strategy.
 //!
-//! `cargo bench -p actors --features test-hooks --bench pick [-- FILTER]`; FILTER is a part of a
-//! strategy's name. Prints, never judges: medians, µs. The budget is 50 µs with 1000 targets
+//! `cargo bench -p actors --features test-hooks --bench pick [-- [--best] [FILTER]]`; FILTER is a part
+//! of a strategy's name. Prints, never judges: medians, µs; with `--best`, for a machine that others
+//! use too, what the best twentieth of the picks took at most. The budget is 50 µs with 1000 targets
 //! (design "Budgets"). Each strategy is asked in four forms:
 //!
 //! - `1`: a combo of one target.
@@ -49,10 +50,10 @@ fn main() {
 }
 
 fn cell(stage: &Stage) -> String {
-    format!("{:.2}", median_micros(stage))
+    format!("{:.2}", micros(stage))
 }
 
-fn median_micros(stage: &Stage) -> f64 {
+fn micros(stage: &Stage) -> f64 {
     let (mut dice, mut turn) = (fastrand::Rng::with_seed(1), 0);
     let mut batch = |count: u32| {
         let started = Instant::now();
@@ -75,5 +76,6 @@ fn median_micros(stage: &Stage) -> f64 {
         samples.push(batch(count));
     }
     samples.sort_unstable();
-    samples[samples.len() / 2].as_secs_f64() * 1e6 / f64::from(count)
+    let part = if std::env::args().any(|argument| argument == "--best") { 20 } else { 2 };
+    samples[samples.len() / part].as_secs_f64() * 1e6 / f64::from(count)
 }

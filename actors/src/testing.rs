@@ -66,7 +66,10 @@ pub fn blueprint(lines: &str) -> Blueprint {
         let (head, rest) = line.split_once(':').expect("a line is `name: parts`");
         let parts: Vec<&str> = rest.split_whitespace().collect();
         match head.split_once(' ') {
-            Some((name, rule)) => drop(catalogue.combos.insert(name.into(), combo(name, rule, &parts))),
+            Some((name, rule)) => {
+                let combo = combo(&catalogue, name, rule, &parts);
+                catalogue.combos.insert(name.into(), combo);
+            }
             None => add_provider(&mut catalogue, &mut blueprint, head, &parts),
         }
     }
@@ -74,21 +77,25 @@ pub fn blueprint(lines: &str) -> Blueprint {
     blueprint
 }
 
-fn combo(name: &str, rule: &str, targets: &[&str]) -> Combo {
+fn combo(catalogue: &Catalogue, name: &str, rule: &str, targets: &[&str]) -> Combo {
     let step = |target: &&str| {
         let (provider, model) = target.split_once('/').expect("a target is `provider/model`");
-        Step::new(provider.into(), model.into())
+        let known = catalogue.providers.get(provider).map(|provider| provider.id.clone());
+        Step::new(known.unwrap_or_else(|| provider.into()), model.into())
     };
     let strategy = strategy::find(rule).expect("a strategy that exists").name();
     Combo::new(name, strategy, targets.iter().map(step).collect())
 }
 
 fn add_provider(catalogue: &mut Catalogue, blueprint: &mut Blueprint, id: &str, connections: &[&str]) {
+    // One text for all that name it, as configurations have it.
+    let id = ProviderId::from(id);
     let mut entries = Vec::new();
     for (index, text) in connections.iter().enumerate() {
         let (connection, cap) = text.split_once('*').unwrap_or((text, "0"));
+        let connection = ConnectionId::from(connection);
         let numbers = ConnectionNumbers {
-            provider: id.into(),
+            provider: id.clone(),
             cooldown: CooldownSettings::for_class(Class::Apikey),
             lockout: LockoutSettings::for_class(Class::Apikey),
             retry: RetryCooldown::default(),
@@ -100,25 +107,25 @@ fn add_provider(catalogue: &mut Catalogue, blueprint: &mut Blueprint, id: &str, 
             },
             fingerprint: String::new(),
         };
-        blueprint.connections.insert(connection.into(), numbers);
+        blueprint.connections.insert(connection.clone(), numbers);
         entries.push(Arc::new(ConnectionEntry {
-            id: connection.into(),
-            provider: id.into(),
+            id: connection,
+            provider: id.clone(),
             priority: index as u32,
             usable: true,
             models: vec!["*".into()],
         }));
     }
-    blueprint.providers.insert(id.into(), BreakerSettings::for_class(Class::Apikey));
+    blueprint.providers.insert(id.clone(), BreakerSettings::for_class(Class::Apikey));
     let entry = ProviderEntry {
-        id: id.into(),
+        id: id.clone(),
         class: Class::Apikey,
         dialects: vec![Dialect::Openai],
         models: None,
         passthrough_models: true,
         connections: entries,
     };
-    catalogue.providers.insert(id.into(), entry);
+    catalogue.providers.insert(id, entry);
 }
 
 /// The verdict on an attempt that ended so, without a stated wait.

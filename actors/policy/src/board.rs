@@ -1,14 +1,13 @@
 //! All owners at one instant, as they published themselves. Readers derive the
 //! truth for their own `now` from the views; nothing here is swept by a timer.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::breaker::BreakerView;
 use crate::change::{Exclusion, Refusal};
 use crate::cooldown::CooldownView;
 use crate::egress::Egress;
-use crate::ids::{ConnectionId, ModelId, ProviderId};
+use crate::ids::{ById, ConnectionId, ModelId, ProviderId};
 use crate::lease::LeaseView;
 use crate::lockout::LockoutView;
 use crate::time::Millis;
@@ -58,13 +57,13 @@ impl ConnectionView {
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     /// Breakers by provider.
-    pub providers: HashMap<ProviderId, Arc<BreakerView>>,
+    pub providers: ById<ProviderId, Arc<BreakerView>>,
     /// Provider cooldowns (core 2.4); providers without one have no entry.
-    pub windows: HashMap<ProviderId, WindowView>,
+    pub windows: ById<ProviderId, WindowView>,
     /// Connections by id.
-    pub connections: HashMap<ConnectionId, Arc<ConnectionView>>,
+    pub connections: ById<ConnectionId, Arc<ConnectionView>>,
     /// Lockouts by connection; connections without one have no entry.
-    pub lockouts: HashMap<ConnectionId, Vec<Arc<LockoutView>>>,
+    pub lockouts: ById<ConnectionId, Vec<Arc<LockoutView>>>,
 }
 
 impl Board {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::account::AccountSettings;
 use crate::attempts::AttemptSettings;
 use crate::cooldown_wait::WaitSettings;
-use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
+use crate::ids::{ById, Class, ConnectionId, ModelId, ProviderId};
 use crate::lease::Managed;
 use crate::plan::{Berths, Filters};
 use crate::preflight::Preflight;
@@ -80,7 +80,7 @@ pub struct Abilities {
 #[derive(Clone, Debug, Default)]
 pub struct Models {
     listed: Vec<(ModelId, ModelEntry)>,
-    places: HashMap<ModelId, usize>,
+    places: ById<ModelId, usize>,
 }
 
 impl Models {
@@ -300,7 +300,7 @@ impl Combo {
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     /// Providers by id.
-    pub providers: HashMap<ProviderId, ProviderEntry>,
+    pub providers: ById<ProviderId, ProviderEntry>,
     /// Combos by name.
     pub combos: HashMap<Arc<str>, Combo>,
     /// Other names of models and combos.

@@ -327,7 +327,7 @@ impl Making<'_> {
     ) {
         let (first, last, only) = match entry {
             Entry::Step(step) => (step, step + 1, None),
-            Entry::Account(step, account) => (step, step + 1, Some(&account.id)),
+            Entry::Account(step, account, _) => (step, step + 1, Some(&account.id)),
             Entry::Unit(unit) => match &combo.units[unit].nested {
                 Some(name) => {
                     if let Some(nested) = self.world.catalogue.combos.get(name).filter(|_| depth > 0) {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use super::graph::{Graph, Reach};
 use super::{MOST_STEPS, ModelSpec, Spec, StepSpec, TargetSpec};
 use crate::catalogue::{ProviderEntry, Step, Unit};
-use crate::ids::{ModelId, ProviderId};
+use crate::ids::{ById, ModelId, ProviderId};
 
 /// Providers by id, as the catalogue has them.
-pub type Providers = HashMap<ProviderId, ProviderEntry>;
+pub type Providers = ById<ProviderId, ProviderEntry>;
 
 /// What a combo stands for.
 #[derive(Clone, Debug, Default)]
@@ -178,7 +178,8 @@ impl<'a> Making<'a> {
         self.resolved.steps.push(Step {
             key,
             unit: self.resolved.units.len(),
-            provider: spec.provider.clone(),
+            // One text for both: what is compared at each pick is one place in memory.
+            provider: provider.map_or(&spec.provider, |provider| &provider.id).clone(),
             model: provider.map_or(model, |provider| provider.callable(model)).into(),
             connection: spec.connection.clone(),
             allowed: spec.allowed.clone(),

@@ -21,8 +21,8 @@ pub(super) enum Entry<'a> {
     Step(usize),
     /// An index of its units.
     Unit(usize),
-    /// An account of a step.
-    Account(usize, &'a ConnectionEntry),
+    /// An account of a step, and its provider.
+    Account(usize, &'a Arc<ConnectionEntry>, &'a ProviderEntry),
 }
 
 /// All choices, in declared order.
@@ -64,11 +64,16 @@ impl<'a> Entries<'a> {
         let mut all = Vec::with_capacity(self.combo.steps.len());
         for (index, step) in self.combo.steps.iter().enumerate() {
             let before = all.len();
-            let allowed = |entry: &&Arc<ConnectionEntry>| {
-                self.ask.allowed.is_none_or(|allowed| allowed.contains(&entry.id))
-            };
-            let usable = usable(step, self.world.catalogue).filter(allowed);
-            all.extend(usable.map(|entry| Entry::Account(index, entry)));
+            if let Some(provider) = self.world.catalogue.providers.get(&step.provider) {
+                let able = |entry: &&Arc<ConnectionEntry>| {
+                    entry.usable
+                        && step.admits(&entry.id)
+                        && self.ask.allowed.is_none_or(|allowed| allowed.contains(&entry.id))
+                        && entry.serves(step.model.as_str())
+                };
+                let able = provider.connections.iter().filter(able);
+                all.extend(able.map(|entry| Entry::Account(index, entry, provider)));
+            }
             if all.len() == before {
                 all.push(Entry::Step(index));
             }
@@ -120,7 +125,7 @@ impl<'a> Entries<'a> {
         match self.entry(index) {
             Entry::Step(step) => &self.combo.steps[step].key,
             Entry::Unit(unit) => &self.combo.units[unit].key,
-            Entry::Account(step, account) => {
+            Entry::Account(step, account, _) => {
                 let step = &self.combo.steps[step];
                 let made = || format!("{}@{}", step.key, account.id).into();
                 if step.connection.is_some() { &step.key } else { self.keys[index].get_or_init(made) }
@@ -167,12 +172,15 @@ impl<'a> Entries<'a> {
 
     fn one(&self, index: usize) -> Option<&ConnectionId> {
         match self.entry(index) {
-            Entry::Account(_, account) => Some(&account.id),
+            Entry::Account(_, account, _) => Some(&account.id),
             _ => self.step(index).connection.as_ref(),
         }
     }
 
     fn provider_entry(&self, index: usize) -> Option<&'a ProviderEntry> {
+        if let Entry::Account(_, _, provider) = self.entry(index) {
+            return Some(provider);
+        }
         self.world.catalogue.providers.get(&self.step(index).provider)
     }
 
@@ -182,6 +190,9 @@ impl<'a> Entries<'a> {
         index: usize,
         tell: &mut dyn FnMut(&'a Step, &'a Arc<ConnectionEntry>),
     ) {
+        if let Entry::Account(step, account, _) = self.entry(index) {
+            return tell(&self.combo.steps[step], account);
+        }
         let only = self.one(index);
         self.each(index, &mut |step| {
             let all = usable(step, self.world.catalogue);
@@ -203,7 +214,8 @@ impl<'a> Entries<'a> {
     }
 
     fn serves_now(&self, step: &Step, only: Option<&ConnectionId>) -> bool {
-        let Ok((provider, _)) = gate(step, true, self.ask, self.world) else { return false };
+        let provider = self.world.catalogue.providers.get(&step.provider);
+        let Ok((provider, _)) = gate(step, provider, true, self.ask, self.world) else { return false };
         let able = |entry: &Arc<ConnectionEntry>| {
             step.admits(&entry.id)
                 && only.is_none_or(|only| *only == entry.id)
@@ -243,6 +255,11 @@ impl Pool for Entries<'_> {
     }
 
     fn eligible(&self, index: usize) -> bool {
+        if let Entry::Account(step, account, provider) = self.entry(index) {
+            let step = &self.combo.steps[step];
+            return gate(step, Some(provider), true, self.ask, self.world).is_ok()
+                && exclusion((account, step), true, self.ask, self.world).is_ok();
+        }
         let (only, mut any) = (self.one(index), false);
         self.each(index, &mut |step| any = any || self.serves_now(step, only));
         any

@@ -58,7 +58,8 @@ pub(super) fn add_step(
     let Turn { index, step, only, place, .. } = turn;
     let most = plan.targets.len() + room;
     let combo = plan.combo.is_some();
-    let (provider, grant) = match gate(step, combo, ask, world) {
+    let provider = world.catalogue.providers.get(&step.provider);
+    let (provider, grant) = match gate(step, provider, combo, ask, world) {
         Ok(passed) => passed,
         Err(refusal) => return exclude(plan, step, None, refusal, world),
     };
@@ -122,14 +123,13 @@ fn exclude(
 /// What holds for all accounts of the provider alike.
 pub(super) fn gate<'a>(
     step: &Step,
+    provider: Option<&'a ProviderEntry>,
     combo: bool,
     ask: &Ask<'_>,
-    world: World<'a>,
+    world: World<'_>,
 ) -> Result<(&'a ProviderEntry, Option<Grant>), Refusal> {
     let forever = |why| Err(Refusal { why, retry_at: None });
-    let Some(provider) = world.catalogue.providers.get(&step.provider) else {
-        return forever(Exclusion::Unavailable);
-    };
+    let Some(provider) = provider else { return forever(Exclusion::Unavailable) };
     if !provider.dialects.contains(&ask.dialect) {
         return forever(Exclusion::FormatNotSupported);
     }

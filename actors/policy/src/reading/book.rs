@@ -1,10 +1,8 @@
 //! The latest reading of each account. Memory of the router, not stored: the next answer tells
 //! it anew.
 
-use std::collections::HashMap;
-
 use super::AccountReading;
-use crate::ids::ConnectionId;
+use crate::ids::{ById, ConnectionId};
 
 /// Accounts that are remembered at most.
 pub const MOST: usize = 10_000;
@@ -12,7 +10,7 @@ pub const MOST: usize = 10_000;
 /// Readings by account.
 #[derive(Clone, Debug, Default)]
 pub struct Readings {
-    latest: HashMap<ConnectionId, AccountReading>,
+    latest: ById<ConnectionId, AccountReading>,
 }
 
 impl Readings {

@@ -75,7 +75,7 @@ fn catalogue(accounts: usize) -> Catalogue {
         combo("drawn", "p2c", vec![step("m", None), step("n", Some("a-1"))]),
     ];
     Catalogue {
-        providers: [(provider.id.clone(), provider)].into(),
+        providers: [(provider.id.clone(), provider)].into_iter().collect(),
         combos: combos.into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
         accounts: AccountSettings { strategy: AccountStrategy::P2c, ..AccountSettings::default() },
         ..Catalogue::default()

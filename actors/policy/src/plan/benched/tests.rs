@@ -32,7 +32,7 @@ fn catalogue(count: usize, percent: u32) -> Catalogue {
     };
     let combo = Combo::new("m", "priority", vec![Step::new("p".into(), "x".into())]);
     Catalogue {
-        providers: [("p".into(), provider)].into(),
+        providers: [("p".into(), provider)].into_iter().collect(),
         combos: [(combo.name.clone(), combo)].into(),
         most_benched: [("p".into(), percent)].into(),
         ..Catalogue::default()

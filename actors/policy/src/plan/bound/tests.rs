@@ -75,7 +75,7 @@ impl Scene {
         let step = |id: &str| Step::new(id.into(), "m".into());
         let both = Combo::new("both", "priority", vec![step("p"), step("q")]);
         let catalogue = Catalogue {
-            providers: HashMap::from([provider("p", 40), provider("q", 1)]),
+            providers: [provider("p", 40), provider("q", 1)].into_iter().collect(),
             combos: HashMap::from([(both.name.clone(), both)]),
             ..Catalogue::default()
         };

@@ -50,7 +50,7 @@ fn catalogue(filters: Filters) -> Catalogue {
     let steps = |models: Vec<&str>| models.into_iter().map(|m| Step::new("p".into(), m.into())).collect();
     let combo = |(name, models)| Combo { filters, ..Combo::new(name, "priority", steps(models)) };
     Catalogue {
-        providers: [(provider.id.clone(), provider)].into(),
+        providers: [(provider.id.clone(), provider)].into_iter().collect(),
         combos: combos.map(combo).into_iter().map(|combo| (combo.name.clone(), combo)).collect(),
         ..Catalogue::default()
     }

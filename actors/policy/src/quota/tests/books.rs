@@ -58,7 +58,7 @@ fn catalogue() -> Catalogue {
         passthrough_models: false,
         connections: vec![connection("a-1", &["*"]), connection("a-2", &["m"]), connection("a-3", &["*"])],
     };
-    Catalogue { providers: [("a".into(), provider)].into(), ..Catalogue::default() }
+    Catalogue { providers: [("a".into(), provider)].into_iter().collect(), ..Catalogue::default() }
 }
 
 #[test]

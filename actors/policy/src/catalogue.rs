@@ -2,6 +2,7 @@
 //! name, without secrets and without addresses. Built once per configuration.
 
 mod names;
+mod offers;
 mod patterns;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use crate::strategy::{self, StrategySettings};
 use crate::validation::Validation;
 
 pub use names::{Aliases, Mapping};
+pub use offers::Offers;
 pub use patterns::matches;
 
 /// The wire format a client speaks or a provider understands.
@@ -322,15 +324,20 @@ pub struct Catalogue {
     pub most_benched: HashMap<ProviderId, u32>,
     /// From where on accounts are left out for their quota (rules 8.4).
     pub preflight: Preflight,
+    /// What each target of a combo can do; no entry: each has to be looked at.
+    pub offers: HashMap<Arc<str>, Offers>,
     /// Some combo, the cutoff or the choice of accounts minds what accounts say of their quota.
     pub reads_quota: bool,
 }
 
 impl Catalogue {
-    /// The same, knowing whether what accounts say of their quota matters to anybody.
+    /// The same, knowing what all targets of a combo can do, and whether what accounts say of their
+    /// quota matters to anybody.
     pub fn ready(mut self) -> Self {
         let rule = |combo: &Combo| strategy::find(combo.strategy).is_some_and(|rule| rule.reads_quota());
         let combos = self.combos.values().any(rule);
+        let of = |(name, combo): (&Arc<str>, &Combo)| (name.clone(), Offers::of(combo, &self));
+        self.offers = self.combos.iter().map(of).collect();
         self.reads_quota = combos || self.preflight.is_on() || self.accounts.reads_quota();
         self
     }

@@ -84,6 +84,8 @@ pub(super) struct Sieve<'a> {
     world: World<'a>,
     /// Nobody can do what is needed, and all are asked.
     open: bool,
+    /// Nobody could lack anything.
+    idle: bool,
 }
 
 impl<'a> Sieve<'a> {
@@ -94,7 +96,9 @@ impl<'a> Sieve<'a> {
         traits: &'a Traits,
         world: World<'a>,
     ) -> Result<Self, NoPlan> {
-        let mut sieve = Self { filters: combo.filters, traits, world, open: false };
+        let offers = || world.catalogue.offers.get(&combo.name);
+        let idle = !needs(traits) || offers().is_some_and(|offers| offers.suffice(traits));
+        let mut sieve = Self { filters: combo.filters, traits, world, open: false, idle };
         let pool_size = combo.units.len();
         if entries.is_empty() {
             return Ok(sieve);
@@ -141,8 +145,7 @@ impl<'a> Sieve<'a> {
     }
 
     fn lack(&self, step: &Step) -> Option<Lack> {
-        let needs = needs(self.traits);
-        needs.then(|| lack(self.facts(step), self.traits)).flatten()
+        if self.idle { None } else { lack(self.facts(step), self.traits) }
     }
 
     fn is_large(&self, step: &Step) -> bool {
@@ -153,11 +156,11 @@ impl<'a> Sieve<'a> {
         }
     }
 
-    /// Looks at every step once; at none for a request that needs nothing.
+    /// Looks at every step once; at none where nobody could lack anything.
     fn look(&self, entries: &Entries<'a>) -> Looks {
-        let mut looks =
-            Looks { largest: self.traits.input_tokens.map(|_| 0), lacks: Vec::new(), fits: false };
-        if needs(self.traits) {
+        let input = self.traits.input_tokens.filter(|_| !self.idle);
+        let mut looks = Looks { largest: input.map(|_| 0), lacks: Vec::new(), fits: false };
+        if !self.idle {
             entries.tell(&mut |step| {
                 let facts = self.facts(step);
                 let window = facts.and_then(|facts| facts.context_window);

@@ -57,6 +57,12 @@ fn catalogue(filters: Filters) -> Catalogue {
 }
 
 fn ask(catalogue: &Catalogue, model: &str, traits: &Traits) -> Result<Vec<String>, NoPlan> {
+    let walked = walk(catalogue, model, traits);
+    assert_eq!(walk(&catalogue.clone().ready(), model, traits), walked, "what is known of all says the same");
+    walked
+}
+
+fn walk(catalogue: &Catalogue, model: &str, traits: &Traits) -> Result<Vec<String>, NoPlan> {
     let ask = Ask { model, dialect: Dialect::Openai, allowed: None, traits, lease: None };
     let world = World { catalogue, board: &Board::default(), memory: &Nothing, now: 0 };
     let plan = plan(&ask, world, &mut Scripted::default())?;

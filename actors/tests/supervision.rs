@@ -131,7 +131,7 @@ fn a_new_router_learns_everything_by_asking() {
         let after = world.owners.router.board.load_full();
         assert_eq!(count(&world.owners.router.restarts), 1);
         assert!(!Arc::ptr_eq(&before, &after), "the new router has shared its own board");
-        assert_eq!(before.providers, after.providers);
+        assert_eq!(*before.providers, *after.providers);
         assert_eq!(before.lockouts, after.lockouts);
         for id in ["a1", "a2", "b1"] {
             assert_eq!(before.connections[id].cooldown, after.connections[id].cooldown, "{id}");

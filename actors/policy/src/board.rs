@@ -1,7 +1,11 @@
 //! All owners at one instant, as they published themselves. Readers derive the
 //! truth for their own `now` from the views; nothing here is swept by a timer.
 
+mod views;
+
 use std::sync::Arc;
+
+pub use views::{Published, Views};
 
 use crate::breaker::BreakerView;
 use crate::change::{Exclusion, Refusal};
@@ -57,11 +61,11 @@ impl ConnectionView {
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     /// Breakers by provider.
-    pub providers: ById<ProviderId, Arc<BreakerView>>,
+    pub providers: Views<ProviderId, BreakerView>,
     /// Provider cooldowns (core 2.4); providers without one have no entry.
     pub windows: ById<ProviderId, WindowView>,
     /// Connections by id.
-    pub connections: ById<ConnectionId, Arc<ConnectionView>>,
+    pub connections: Views<ConnectionId, ConnectionView>,
     /// Lockouts by connection; connections without one have no entry.
     pub lockouts: ById<ConnectionId, Vec<Arc<LockoutView>>>,
 }
@@ -80,6 +84,15 @@ impl Board {
             .iter()
             .filter(|lock| lock.is_locked(now) && lock.key.covers(provider, model))
             .max_by_key(|lock| lock.until)
+    }
+
+    /// No timer, order or state of theirs could hold a request back from this account: whoever finds
+    /// that need not ask each of them.
+    pub fn is_calm(&self, provider: &ProviderId, connection: &ConnectionId) -> bool {
+        self.providers.is_calm(provider)
+            && self.connections.is_calm(connection)
+            && !self.windows.contains_key(provider)
+            && !self.lockouts.contains_key(connection)
     }
 
     /// Whether combos leave the whole provider out (core 2.3).

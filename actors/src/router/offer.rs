@@ -146,10 +146,8 @@ impl Handler<Tenancy> for Router {
     fn handle(&mut self, Tenancy { connection, over }: Tenancy, ctx: &mut Context<Self>) {
         let now = self.seed.links.clock.now();
         let lease = self.seed.links.router.leases.view(&connection, now);
-        if let Some(view) = self.board.connections.get_mut(&connection)
-            && view.lease != lease
-        {
-            Arc::make_mut(view).lease = lease;
+        if self.board.connections.get(&connection).is_some_and(|view| view.lease != lease) {
+            self.board.connections.change(&connection, |view| view.lease = lease);
             self.fold(ctx);
         }
         if let (Some((why, at)), Some(shared)) = (over, self.seed.directory.connection(&connection)) {

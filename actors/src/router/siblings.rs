@@ -28,7 +28,7 @@ impl Handler<CoolSiblings> for Router {
             let numbers = blueprint.connections.get(id);
             numbers.is_some_and(|numbers| numbers.shares_egress) && *id != news.from
         };
-        for (id, view) in &self.board.connections {
+        for (id, view) in self.board.connections.iter() {
             let seen = view.egress.as_ref();
             if shares(id) && seen.is_some_and(|seen| seen.shares(&news.identity, now)) {
                 let sibling = self.seed.directory.connection(id);

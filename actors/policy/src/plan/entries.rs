@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use super::step::{exclusion, gate};
+use super::step::{cut_off, exclusion, gate};
 use super::{Ask, World, accounts, usable};
 use crate::account::AccountStrategy;
 use crate::breaker::BreakerState;
@@ -257,6 +257,12 @@ impl Pool for Entries<'_> {
     fn eligible(&self, index: usize) -> bool {
         if let Entry::Account(step, account, provider) = self.entry(index) {
             let step = &self.combo.steps[step];
+            // What does not change with time was asked when the list was made, but for these.
+            if self.world.board.is_calm(&provider.id, &account.id) {
+                return provider.dialects.contains(&self.ask.dialect)
+                    && provider.serves(step.model.as_str())
+                    && cut_off(account, self.world).is_none();
+            }
             return gate(step, Some(provider), true, self.ask, self.world).is_ok()
                 && exclusion((account, step), true, self.ask, self.world).is_ok();
         }
@@ -266,7 +272,11 @@ impl Pool for Entries<'_> {
     }
 
     fn breaker(&self, index: usize) -> BreakerState {
-        let view = self.world.board.providers.get(&self.step(index).provider);
+        let (board, provider) = (&self.world.board, &self.step(index).provider);
+        if board.providers.is_calm(provider) {
+            return BreakerState::Closed;
+        }
+        let view = board.providers.get(provider);
         view.map_or(BreakerState::Closed, |view| view.state_at(self.world.now))
     }
 
@@ -336,3 +346,6 @@ impl Pool for Entries<'_> {
         fewest.unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

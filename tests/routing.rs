@@ -11,6 +11,8 @@ mod cases;
 mod ends;
 #[path = "routing/hedging.rs"]
 mod hedging;
+#[path = "routing/kept.rs"]
+mod kept;
 #[path = "routing/nested.rs"]
 mod nested;
 #[path = "routing/orders.rs"]

@@ -18,9 +18,10 @@ impl Run<'_> {
     /// Who asked, in which session, and who was charged for it.
     pub(super) fn news(&self) -> News {
         let session = self.inquiry.traits.session.clone().filter(|_| self.inquiry.lease.is_none());
+        let news = News { session, asked_at: self.asked_at, ..News::default() };
         match self.plan.shared {
-            true => News { key: self.inquiry.key.clone(), charged: self.plan.charged.clone(), session },
-            false => News { session, ..News::default() },
+            true => News { key: self.inquiry.key.clone(), charged: self.plan.charged.clone(), ..news },
+            false => news,
         }
     }
 

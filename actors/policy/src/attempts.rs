@@ -6,6 +6,7 @@
 //! other targets: asking them first would cost time and prove nothing new.
 
 mod guard;
+mod kept;
 mod last;
 mod settings;
 
@@ -18,6 +19,7 @@ use crate::time::Millis;
 use crate::verdict::{BreakerMark, Failure, Then};
 
 use guard::{is_quota, is_streak, open_rows};
+use kept::Kept;
 pub use last::LastAnswer;
 use last::last_answer;
 pub use settings::AttemptSettings;
@@ -104,6 +106,8 @@ pub struct Attempts {
     passed: Vec<bool>,
     /// One target after the other found the same fault with the request (routing 7.14).
     hopeless: bool,
+    /// The call of the session's own model (routing 3.9).
+    kept: Kept,
     dispatched: usize,
     retries: u32,
     counted: Vec<ProviderId>,
@@ -122,6 +126,7 @@ impl Attempts {
             rows: vec![Row::Fresh; plan.targets.len()],
             passed: vec![false; plan.targets.len()],
             hopeless: false,
+            kept: Kept::of(plan),
             dispatched: 0,
             retries: 0,
             counted: Vec::new(),
@@ -149,7 +154,8 @@ impl Attempts {
 
     /// Whether another target could still be tried (decisions 3a, 5a).
     pub fn others_left(&self, target: usize) -> bool {
-        self.rows.iter().enumerate().any(|(index, row)| index != target && *row != Row::Spent)
+        let other = |index: &usize| *index != target && self.rows[*index] != Row::Spent;
+        (0..self.rows.len()).filter(other).any(|index| !self.kept.bars(&self.keys[index]))
     }
 
     /// An owner refused the target: the next one. A target that is merely full is asked again when
@@ -173,6 +179,7 @@ impl Attempts {
         }
         self.passed[target] = is_quota(&failure);
         self.exhaust(target, &failure);
+        self.kept.failed(&self.keys[target], failure.status);
         self.hopeless = self.combo && is_streak(&self.failures);
         if self.hopeless {
             return Next::Exhausted;
@@ -206,17 +213,16 @@ impl Attempts {
         self.rows[target] == Row::Spent
     }
 
-    /// Another pass would hear the same again (routing 7.14).
+    /// Another pass would hear the same again (routing 7.14), or what was heard is the answer (3.9).
     pub fn is_hopeless(&self) -> bool {
-        self.hopeless
+        self.hopeless || self.kept.is_answer()
     }
 
     /// The target that may run beside `target` when that is slow (routing 7.11): the next one, if
     /// nothing forbids to pass this one.
     pub fn hedge(&self, target: usize) -> Option<usize> {
         let free = !self.keys[target].only_on_quota && self.may_dispatch();
-        let fresh = self.rows.iter().take(self.open_rows()).position(|row| *row == Row::Fresh);
-        fresh.filter(|_| free)
+        self.open(Row::Fresh).next().filter(|_| free)
     }
 
     /// Requests sent so far.
@@ -246,13 +252,10 @@ impl Attempts {
 
     /// The next target, after a pause of so many ms; those without room come last, all at once.
     fn next(&self, wait_ms: Millis) -> Option<Next> {
-        let open = &self.rows[..self.open_rows()];
-        let first = |wanted: Row| open.iter().position(|row| *row == wanted);
-        if let Some(target) = first(Row::Fresh).or_else(|| first(Row::Deferred)) {
+        if let Some(target) = self.open(Row::Fresh).chain(self.open(Row::Deferred)).next() {
             return Some(self.go(target, wait_ms, false));
         }
-        let full = open.iter().enumerate().filter(|(_, row)| **row == Row::Full);
-        let full: Vec<usize> = full.map(|(index, _)| index).collect();
+        let full: Vec<usize> = self.open(Row::Full).collect();
         match (full.is_empty(), self.dispatched < MAX_DISPATCHES) {
             (true, _) => None,
             (false, true) => Some(Next::Queue(full)),
@@ -260,8 +263,11 @@ impl Attempts {
         }
     }
 
-    fn open_rows(&self) -> usize {
-        open_rows(&self.keys, &self.rows, &self.passed)
+    /// The targets in this state that may be tried now.
+    fn open(&self, state: Row) -> impl Iterator<Item = usize> {
+        let rows = self.rows[..open_rows(&self.keys, &self.rows, &self.passed)].iter().enumerate();
+        let rows = rows.filter(move |(index, row)| **row == state && !self.kept.bars(&self.keys[*index]));
+        rows.map(|(index, _)| index)
     }
 
     fn go(&self, target: usize, wait_ms: Millis, retry: bool) -> Next {

@@ -41,6 +41,7 @@ use crate::latency::Latency;
 use crate::lease::OwnerHash;
 use crate::reading::AccountReading;
 use crate::request::Traits;
+use crate::session_model::Target;
 use crate::strategy::{self, ComboState, Field, Grain, Metrics, Note, Pool, Ranked, Spread};
 use crate::time::Millis;
 use crate::validation::Validation;
@@ -201,6 +202,8 @@ pub struct Plan {
     pub fan: Option<Arc<Fan>>,
     /// What its session hands over, where the combo does that (routing 4.4).
     pub relay: Option<Box<Relay>>,
+    /// The model that its session stays with, if that goes first (routing 3.9).
+    pub kept: Option<Target>,
 }
 
 /// Everything a plan is made from.
@@ -285,7 +288,9 @@ impl Making<'_> {
             let mut stuck =
                 session.filter(|_| lifts).is_some_and(|session| session.lift(&mut ranked.order, &entries));
             if combo.keeps_model {
-                stuck |= kept_model::lift(&mut ranked.order, &entries, self.ask, self.world);
+                let kept = kept_model::lift(&mut ranked.order, &entries, self.ask, self.world);
+                stuck |= kept.is_some();
+                self.plan.kept = kept.filter(|_| within.is_none()).cloned().or(self.plan.kept.take());
             }
             if self.world.catalogue.prompt_cache_affinity {
                 strategy::stage::cache(&mut ranked.order, &field, rule, stuck);
@@ -382,6 +387,7 @@ pub(crate) fn empty(
         reserves: false,
         fan: None,
         relay: None,
+        kept: None,
     }
 }
 

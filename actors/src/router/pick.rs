@@ -251,7 +251,7 @@ impl Handler<Served> for Router {
             let keeps = blueprint.catalogue.combos.get(&place.combo).is_some_and(|combo| combo.keeps_model);
             if let Some(session) = news.session.as_ref().filter(|_| keeps) {
                 let (target, now) = ((provider.clone(), model.clone()), self.seed.links.clock.now());
-                self.memory.models.heard((&place.combo, session), target, good, now);
+                self.memory.models.heard((&place.combo, session), target, good, (news.asked_at, now));
             }
             let attempt = (self.seed.links.clock.now(), first_byte_ms);
             self.memory.served(place.combo.clone(), (provider.clone(), model.clone()), attempt);

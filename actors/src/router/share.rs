@@ -213,6 +213,8 @@ pub struct News {
     pub charged: Option<ConnectionId>,
     /// Key of the session.
     pub session: Option<Arc<str>>,
+    /// When its request came, epoch ms: all attempts of one have the same.
+    pub asked_at: Millis,
 }
 
 /// What an answer says of the quota of its account.

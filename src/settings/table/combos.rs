@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Row] = &[
     row("combos[].name", Kind::Text(Shape::ComboName), REQUIRED, "", "what clients ask for"),
     row("combos[].description", Kind::Text(Shape::Note), "", "", "what people read"),
     row("combos[].strategy", Kind::Text(Shape::Plain), "priority", "", "how targets are ordered"),
-    row("combos[].context_cache_protection", FLAG, "false", "", "a session stays with the model that served it last, whatever the strategy says; three failures in a row end that"),
+    row("combos[].context_cache_protection", FLAG, "false", "", "a session stays with the model that served it last, whatever the strategy says: another one is asked only for 408, 429, 500, 502 to 504, 529 and bad quality; three failed requests in a row end that"),
     row("combos[].allowed_providers", Kind::List(Items::Ids), "", "", "the only providers it may ask, where nested combos' targets take their place, too; empty: all"),
     row("combos[].targets[].model", Kind::Text(Shape::Model), "", "", "provider/model; * at its end: every listed model that begins so; a name without a provider: the combo of that name"),
     row("combos[].targets[].combo", Kind::Text(Shape::ComboName), "", "", "instead of model: another combo"),

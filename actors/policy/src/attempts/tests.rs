@@ -1,4 +1,5 @@
 mod ends;
+mod kept;
 mod room;
 
 use super::{AttemptSettings, Attempts, Failed, LastAnswer, MAX_DISPATCHES, Next};

@@ -290,7 +290,7 @@ fn a_combo_may_keep_a_session_with_its_model() {
     let steps = ["q", "p"].map(|provider| Step::new(provider.into(), "m".into())).to_vec();
     let combo = Combo { keeps_model: true, ..Combo::new("kept", "priority", steps) };
     scene.catalogue.combos.insert(combo.name.clone(), combo);
-    scene.memory.models.heard((&"kept".into(), &"s1".into()), ("p".into(), "m".into()), true, T0);
+    scene.memory.models.heard((&"kept".into(), &"s1".into()), ("p".into(), "m".into()), true, (T0, T0));
     assert_eq!(scene.order("kept", Some("s1"), T0 + 1), ["c1", "c2", "c3", "d1"]);
     assert_eq!(scene.first("kept", "s2", T0 + 1), "d1");
     for account in ["c1", "c2", "c3"] {
@@ -298,6 +298,6 @@ fn a_combo_may_keep_a_session_with_its_model() {
     }
     assert_eq!(scene.first("kept", "s1", T0 + 1), "d1", "it rests for more than 20 s");
     let mut scene = Scene::new(AccountStrategy::FillFirst);
-    scene.memory.models.heard((&"both".into(), &"s1".into()), ("p".into(), "m".into()), true, T0);
+    scene.memory.models.heard((&"both".into(), &"s1".into()), ("p".into(), "m".into()), true, (T0, T0));
     assert_eq!(scene.first("both", "s1", T0), "d1");
 }

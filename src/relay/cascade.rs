@@ -14,10 +14,11 @@ use policy::change::{Exclusion, Refusal};
 use policy::cooldown_wait::Waits;
 use policy::latency::is_failed;
 use policy::lease::Denied;
+use policy::lockout::{LockCase, lock_for};
 use policy::plan::{Excluded, Plan, Planned};
 use policy::stream::Limit;
 use policy::time::Millis;
-use policy::verdict::{End, Verdict};
+use policy::verdict::{End, Failure, Verdict};
 
 use super::commit::Committed;
 use super::dial::Head;
@@ -290,7 +291,7 @@ impl<'a> Run<'a> {
         // No other target has any time left.
         let over = fault.lack == Some(Lack::Time(Limit::Total));
         self.kept.push((fault.answer, fault.lack));
-        let settled = settled || permit.is_probe();
+        let settled = settled || permit.is_probe() || self.locks(target, &failure);
         let next = {
             let mut rng = self.worker.dice.borrow_mut();
             self.attempts.failed(failed, settled, &mut actors::router::seeded(&mut rng))
@@ -307,6 +308,14 @@ impl<'a> Run<'a> {
             true => Next::Stop(self.attempts.failures().len() - 1),
             false => next,
         }
+    }
+
+    /// The operator wants the model locked for it, so nobody tries it again in place (routing 7.6).
+    fn locks(&self, target: &Planned, failure: &Failure) -> bool {
+        let plan = self.worker.tower.plan.load();
+        let Some(numbers) = plan.connections.get(&target.connection) else { return false };
+        let case = LockCase { provider: &target.provider, model: &target.model, use_hints: false };
+        lock_for(failure, &case, &numbers.lockout).is_some_and(|(_, order)| order.by_list)
     }
 
     /// When the target's credential is known to expire.

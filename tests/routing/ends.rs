@@ -77,10 +77,12 @@ fn row_76_what_a_400_says_decides() {
 }
 
 /// Routing 16 #73 to #75 by decision 26a: the next target at once, whether or not its status locks.
+/// Routing 7.6: where a retry would come first, a status that locks skips it.
 #[test]
 fn rows_73_to_75_the_next_target_comes_before_a_retry() {
     let locks = "[resilience.model_lockout]\nenabled = true\nerror_codes = [503]";
-    for (section, keys) in [("", ""), (locks, ""), ("", ", failover_before_retry = true")] {
+    let (on, off) = (", failover_before_retry = true", ", failover_before_retry = false");
+    for (section, keys) in [("", ""), (locks, ""), ("", on), (locks, off)] {
         let config =
             format!("max_retries = 1, retry_delay_ms = 2000, combo_cooldown_wait_enabled = false{keys}");
         let setup = Setup::new().section(section).provider("a", 1).provider("b", 1);
@@ -90,5 +92,19 @@ fn rows_73_to_75_the_next_target_comes_before_a_retry() {
         assert_eq!(asked(&world, ["a", "b"]), [1, 1], "{section}{keys}");
         let locks = world.admin("/api/resilience/model-cooldowns").text().contains("\"x\"");
         assert_eq!(locks, !section.is_empty(), "#74: the model is locked");
+    }
+}
+
+/// Routing 7.6: the last target is no exception.
+#[test]
+fn routing_7_6_what_locks_is_not_tried_again_in_place() {
+    for (codes, times) in [("[503]", 1), ("[502]", 2)] {
+        let locks = format!("[resilience.model_lockout]\nenabled = true\nerror_codes = {codes}");
+        let setup = Setup::new().section(&locks).provider("a", 1);
+        let config = "max_retries = 1, retry_delay_ms = 1, combo_cooldown_wait_enabled = false";
+        let world = setup.combo_with("m", &["a"], config).start();
+        world.upstream("a").answers(Answer::status(503));
+        world.ask("m").is_error(503, "fake_503");
+        assert_eq!(asked(&world, ["a"]), [times], "{codes}");
     }
 }

@@ -5,6 +5,9 @@
 //! answer; who waits for one holds nothing. Those who wait stand in one line for each target, first
 //! come, first served, and have left it when they are dropped. The counts live beside the router,
 //! so that no owner's death loses any, and are no owner's: they say nothing of a connection.
+//!
+//! A target needs no pause of its own after a 429 or a 5xx: its account rests, so its line empties at
+//! once and no plan leads there until the rest is over, however that ends.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -121,3 +121,34 @@ fn where_all_are_busy_the_client_hears_of_our_limit() {
     }
     nothing_is_left(&world);
 }
+
+/// Routing 8.7: the pause of a target after a 429 or a 5xx is the rest of its account. Who stands in its
+/// line is let go at once, and nobody is sent there until the rest is over.
+#[test]
+fn routing_8_7_a_target_that_rests_lets_its_line_go() {
+    for status in [429, 503] {
+        let combo = "[[combos]]\nname = \"rr\"\nstrategy = \"round-robin\"\ntargets = [\"a/x\", \"b/x\"]\n\
+             config = { max_retries = 0, concurrency_per_model = 1, queue_timeout_ms = 30000 }";
+        let (world, gate) = (two().section(combo).start(), Gate::default());
+        let busy = r#"{"error":{"message":"busy"}}"#;
+        let rests = Answer::sized(status, "content-type: application/json\r\nretry-after: 60\r\n", busy);
+        world.upstream("a").answers_first([rests.held_by(&gate)]);
+        let mut first = held(&world);
+        let mut waits = open(&world);
+        let is_in_line = || world.admin("/api/actors/router/router").json()["inFlight"] == 2;
+        eventually("it stands in line", is_in_line);
+        let since = Instant::now();
+        gate.open();
+        first.reply().served_by("b");
+        waits.reply().served_by("b");
+        assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+        for _ in 0..3 {
+            world.ask("rr").served_by("b");
+        }
+        assert_eq!(asked(&world), (1, 6), "{status}");
+        world.order("connection", "a-1", json!({"message": "reset"}));
+        world.ask("rr");
+        world.ask("rr");
+        assert_eq!(asked(&world), (2, 7), "{status}: the pause went with the rest");
+    }
+}

@@ -3,9 +3,9 @@
 use policy::combo::{Nesting, TargetSpec};
 use policy::strategy::auto::Weights;
 use policy::strategy::{FusionSettings, QuotaWindow, RelaySettings};
-use switchtower::settings::{Combo, ComboConfig, Settings};
+use switchtower::settings::{Combo, ComboConfig, Settings, load};
 
-use crate::support::{check, combo, connection, only_finding, settings};
+use crate::support::{Folder, check, combo, connection, lookup, only_finding, settings};
 
 fn with(lines: &str) -> String {
     format!("{}{lines}", connection("models = [\"*\"]"))
@@ -113,6 +113,26 @@ fn what_asks_several_models_is_told_so() {
         max_messages: 7,
     };
     assert_eq!(strategy.relay, relay);
+}
+
+/// Routing 6.1h: it is ignored, and that is told.
+#[test]
+fn routing_6_1h_what_only_a_panel_has_is_a_warning_elsewhere() {
+    let text = |strategy: &str| {
+        let panel = "judge_model = \"p/j\", fusion_tuning = { min_panel = 3 }, handoff_threshold = 0.6";
+        of(&format!("strategy = \"{strategy}\"\nconfig = {{ {panel} }}"))
+    };
+    let told = |strategy: &str| {
+        let folder = Folder::with(&text(strategy));
+        let loaded = load(&folder.config(), &lookup(&[]), &["fusion", "p2c"]).unwrap();
+        let told = loaded.warnings.into_iter().filter(|warning| warning.key.contains(".config."));
+        let mut told: Vec<_> = told.map(|warning| (warning.key, warning.problem)).collect();
+        told.sort();
+        told
+    };
+    let keys = ["combos[].config.fusion_tuning.min_panel", "combos[].config.judge_model"];
+    let wanted = keys.map(|key| (key.to_owned(), "does nothing under `p2c`".to_owned()));
+    assert_eq!((told("p2c"), told("fusion")), (wanted.to_vec(), vec![]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use policy::ids::Class;
-use switchtower::settings::{KeySecret, Loaded, Settings, load, table};
+use switchtower::settings::{Finding, KeySecret, Loaded, Settings, load, table};
 
 use crate::support::{Folder, SHIPPED, STRATEGIES, load_text, lookup, settings};
 
@@ -117,9 +117,13 @@ fn every_example_of_the_shipped_file_loads() {
     let loaded = load(&folder.config(), &lookup(&variables), STRATEGIES)
         .unwrap_or_else(|findings| panic!("{findings:#?}"));
     let idle: Vec<&str> = table().iter().filter(|row| !row.acts).map(|row| row.key).collect();
-    let told: Vec<&str> = loaded.warnings.iter().map(|warning| warning.key.as_str()).collect();
+    // One example has the keys of all strategies (routing 6.1h).
+    let of_panel = |warning: &&Finding| warning.problem.starts_with("does nothing under");
+    let (panel, others): (Vec<_>, Vec<_>) = loaded.warnings.iter().partition(of_panel);
+    assert_eq!(panel.len(), 5, "{panel:?}");
+    let told: Vec<&str> = others.iter().map(|warning| warning.key.as_str()).collect();
     assert_eq!(told.len(), idle.len(), "every key that does not act says so, and nothing else is told");
-    assert!(loaded.warnings.iter().all(|warning| warning.problem.contains("not acted on yet")));
+    assert!(others.iter().all(|warning| warning.problem.contains("not acted on yet")));
     assert!(told.iter().all(|key| idle.contains(key)), "{told:?}");
     let settings = loaded.settings;
     assert_eq!(settings.behaviour.provider_error_rules["openai"][0].cooldown_ms, Some(3_600_000));

@@ -1,12 +1,13 @@
 //! `[[combos]]`: names are unique, strategies are known; `targets.rs` reads where they lead.
 
 use policy::combo::TargetSpec;
+use policy::strategy::{Fusion, Strategy};
 use serde_json::Value as Json;
 
 use super::{Context, combo_config, combo_graph, targets};
 use crate::settings::combos::Combo;
 use crate::settings::entities::Source;
-use crate::settings::finding::Place;
+use crate::settings::finding::{Place, Problem};
 use crate::settings::json_sheet;
 use crate::settings::sheet::Sheet;
 
@@ -16,6 +17,8 @@ pub(in crate::settings) const ONLY_STORED: &str = "combos[] of the store";
 pub(super) const NAME: &str = "combos[].name";
 pub(super) const STRATEGY: &str = "combos[].strategy";
 const ALLOWED: &str = "combos[].allowed_providers";
+/// What only `fusion` reads, or begins with.
+const PANEL: [&str; 2] = ["combos[].config.judge_model", "combos[].config.fusion_tuning"];
 
 /// Reads every combo; their names are known before any of them is read.
 pub(super) fn read(context: &mut Context<'_>) -> Vec<Combo> {
@@ -46,6 +49,7 @@ pub(super) fn read(context: &mut Context<'_>) -> Vec<Combo> {
 /// Reads one; whether its name is its own is for who has the others.
 pub(in crate::settings) fn one(context: &mut Context<'_>, sheet: &Sheet) -> Option<Combo> {
     let strategy = strategy(context, sheet);
+    warn_of_panel(context, sheet, &strategy);
     let name = sheet.text(NAME);
     let called = name.clone().unwrap_or_default();
     let targets = targets::read(context, sheet, &called);
@@ -78,6 +82,18 @@ pub(in crate::settings) fn one(context: &mut Context<'_>, sheet: &Sheet) -> Opti
         source,
         replaces,
     })
+}
+
+/// Routing 6.1h: what only a panel has does nothing elsewhere, and says so.
+fn warn_of_panel(context: &mut Context<'_>, sheet: &Sheet, strategy: &str) {
+    if strategy == Fusion.name() {
+        return;
+    }
+    let is_panels = |key: &&&str| PANEL.iter().any(|own| key.starts_with(own));
+    for key in sheet.cells.keys().filter(is_panels) {
+        let problem = Problem::new(format!("does nothing under `{strategy}`"), "strategy = \"fusion\"");
+        context.findings.warn(sheet.place_of(key), key, problem);
+    }
 }
 
 /// One that the store has may stand in the place of the demo's.

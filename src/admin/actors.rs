@@ -7,12 +7,14 @@ use ::actors::lockout::{self, LockoutShared};
 use ::actors::provider::{self, ProviderShared};
 use actix_web::{HttpRequest, HttpResponse, web};
 use policy::lockout::LockKey;
+use policy::time::Millis;
 use serde_json::{Value, json};
 
 use super::errors::Refusal;
 use super::gates;
 use super::views;
 use super::{Admin, access};
+use crate::http::errors::rfc3339;
 
 /// Every actor.
 pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
@@ -98,6 +100,7 @@ pub(super) async fn describe(admin: &Admin, named: Named) -> Result<HttpResponse
         Named::Connection(shared) => {
             let view = board.connections.get(&shared.id);
             let mut derived = view.map_or(Value::Null, |view| views::connection(view, now));
+            derived["lease"] = lease(admin, shared, now);
             derived["gate"] = gates::whole(&shared.gate().view(now), gates::rest(admin, &shared.id, now));
             (admin.connection_row(shared, &board, now), derived)
         }
@@ -111,4 +114,15 @@ pub(super) async fn describe(admin: &Admin, named: Named) -> Result<HttpResponse
     row["snapshot"] = snapshot;
     row["derived"] = derived;
     Ok(HttpResponse::Ok().json(row))
+}
+
+/// Who holds it is nobody's business, nor with which key (rules 7.3.0, 7.6.8).
+fn lease(admin: &Admin, shared: &ConnectionShared, now: Millis) -> Value {
+    let row = admin.owners.tenancies().with(|book| book.of_connection(&shared.id, now).cloned());
+    row.map_or(Value::Null, |row| {
+        json!({
+            "state": row.state.as_str(), "generation": row.generation, "acquiredAt": rfc3339(row.acquired_at),
+            "renewedAt": rfc3339(row.renewed_at), "expiresAt": rfc3339(row.expires_at), "inUse": row.in_use,
+        })
+    })
 }

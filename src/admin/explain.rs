@@ -7,6 +7,7 @@ use std::sync::Arc;
 use actix_web::{HttpRequest, HttpResponse, web};
 use actors::router::pick::{Look, Pick};
 use policy::catalogue::Dialect;
+use policy::lease::{Fence, OwnerHash};
 use policy::plan::{NoPlan, Place, Plan, Planned};
 use policy::request::Traits;
 use serde_json::{Map, Value, json};
@@ -39,6 +40,7 @@ pub(super) async fn explain(
         (pick.allowed, pick.limited) = (policy.allowed.clone(), policy.models.is_some());
         pick.preferred = policy.preferred.clone();
         pick.key = Some(policy.name.clone());
+        pick.lease = policy.lease.then(|| lease(&admin, &policy.name));
     }
     let dialects: Vec<Dialect> = match input::text(&fields, "format")? {
         None => DIALECTS.to_vec(),
@@ -60,6 +62,19 @@ pub(super) async fn explain(
         Ok(plan) => HttpResponse::Ok().json(shown(&plan)),
         Err(no_plan) => of_no_plan(no_plan, &model).respond(Dialect::Openai, 0),
     })
+}
+
+/// A managed key asks under its lease: the one that was taken with it last, else one that is still to
+/// be taken, by an owner whom nobody knows (rules 7.4.1).
+fn lease(admin: &Admin, key: &str) -> Fence {
+    let now = admin.owners.clock.now();
+    let latest = admin.owners.tenancies().with(|book| {
+        let row = book.latest_of(key, now)?;
+        Some((row.owner.clone(), row.generation))
+    });
+    let nobody = || (OwnerHash::from_hex(&"0".repeat(64)).expect("64 digits"), 0);
+    let (owner, generation) = latest.unwrap_or_else(nobody);
+    Fence { owner, generation, key: key.to_owned() }
 }
 
 fn traits(fields: &Map<String, Value>) -> Result<Traits, Refusal> {

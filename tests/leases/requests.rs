@@ -144,3 +144,47 @@ fn a_request_whose_account_fails_goes_on_where_its_lease_moves() {
     assert_eq!(stage.account(KA, OA, 1), "Account c-2");
     assert_eq!(stage.vendor.asked(), 2);
 }
+
+/// Contract 4: an operator sees that it is leased and until when; not by whom, nor with which key.
+#[test]
+fn an_operator_sees_the_lease_of_a_connection() {
+    let stage = Stage::new("seen");
+    let whole = |id: &str| stage.api("GET", &format!("/api/actors/connection/{id}"), &json!(null)).1;
+    assert!(whole("c-1")["derived"]["lease"].is_null());
+    let taken = stage.acquire(KA, OA).body;
+    let (seen, derived) = (whole("c-1"), whole("c-1")["derived"]["lease"].clone());
+    for field in ["state", "generation", "acquiredAt", "renewedAt", "expiresAt"] {
+        assert_eq!(derived[field], taken[field], "{field}");
+    }
+    assert_eq!(derived["inUse"], false);
+    assert!(!seen.to_string().contains("owner") && !seen.to_string().contains("\"ka\""), "{seen}");
+    assert_eq!(stage.release(KA, OA, 1).status, 200);
+    assert!(whole("c-1")["derived"]["lease"].is_null());
+}
+
+/// Contract 4: an explanation for a managed key is what a request of that key would get.
+#[test]
+fn an_explanation_sees_what_a_managed_key_sees() {
+    let stage = Stage::new("explained");
+    let explain = |key: &str| {
+        let (status, told) = stage.api("POST", "/api/route/explain", &json!({"model": "p/m", "key": key}));
+        assert_eq!(status, 200, "{told}");
+        let order: Vec<_> =
+            told["order"].as_array().unwrap().iter().map(|row| row["connection"].clone()).collect();
+        let leased = told["excluded"].as_array().unwrap().iter().filter(|row| row["reason"] == "leased");
+        (json!(order), json!(leased.map(|row| row["connection"].clone()).collect::<Vec<_>>()))
+    };
+    // Nothing is taken yet: either account may be.
+    assert_eq!(explain("ka"), (json!(["c-1", "c-2"]), json!([])));
+    assert_eq!(stage.acquire(KA, OA).status, 200);
+    assert_eq!(explain("ka"), (json!(["c-1"]), json!([])), "it goes under its own lease");
+    assert_eq!(explain("kb"), (json!(["c-2"]), json!(["c-1"])));
+    assert_eq!(explain("kc"), (json!([]), json!(["c-1"])));
+    assert_eq!(explain("plain"), (json!(["c-3"]), json!(["c-1", "c-2"])));
+    // Of several owners it is the one that came last.
+    assert_eq!(stage.acquire(KA, OB).status, 200);
+    assert_eq!(explain("ka").0, json!(["c-2"]));
+    assert_eq!(stage.release(KA, OB, 1).status, 200);
+    assert_eq!(explain("ka").0, json!(["c-1"]));
+    assert_eq!(stage.account(KA, OA, 1), "Account c-1", "nothing has changed");
+}

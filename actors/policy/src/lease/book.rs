@@ -141,6 +141,19 @@ impl LeaseBook {
         self.rows.get(owner).map(|entry| &entry.row).filter(|row| row.is_active())
     }
 
+    /// A connection's active lease.
+    pub fn of_connection(&mut self, connection: &ConnectionId, now: Millis) -> Option<&Row> {
+        self.expire_at(connection, now);
+        self.rows.get(self.held.get(connection)?).map(|entry| &entry.row)
+    }
+
+    /// Of the leases that hold, the one that was taken last with this key.
+    pub fn latest_of(&self, key: &str, now: Millis) -> Option<&Row> {
+        let held = self.held.values().filter_map(|owner| self.rows.get(owner));
+        let own = held.filter(|entry| entry.row.key == key && !entry.is_over(now)).map(|entry| &entry.row);
+        own.max_by_key(|row| (row.acquired_at, &row.owner))
+    }
+
     /// What others may see of a connection's lease.
     pub fn view(&mut self, connection: &ConnectionId, now: Millis) -> Option<LeaseView> {
         self.expire_at(connection, now);

@@ -1,8 +1,10 @@
 //! Routing 4.4: a talk goes on with another account.
 
+use std::net::SocketAddr;
+
 use serde_json::{Value, json};
 
-use super::support::{Answer, Child, Reply, eventually, post};
+use super::support::{Answer, Child, Reply, Setup, eventually, post};
 use super::{CHAT, body, setup};
 
 const SUMMARY: &str = "CANARY of the summary";
@@ -17,13 +19,21 @@ fn used(share: f64, text: &str) -> Answer {
     Answer::sized(200, &headers, message.to_string())
 }
 
-fn turn(child: &Child, text: &str) -> Reply {
+fn turn_at(address: SocketAddr, text: &str) -> Reply {
     let asked = json!({"model": "m", "messages": [{"role": "user", "content": text}]});
-    post(child.address, CHAT, "x-session-id: talk-1\r\n", asked.to_string().as_bytes())
+    post(address, CHAT, "x-session-id: talk-1\r\n", asked.to_string().as_bytes())
+}
+
+fn turn(child: &Child, text: &str) -> Reply {
+    turn_at(child.address, text)
+}
+
+fn relay() -> Setup {
+    setup("context-relay", &["a", "b"], "max_retries = 0, combo_cooldown_wait_enabled = false")
 }
 
 fn start() -> Child {
-    setup("context-relay", &["a", "b"], "max_retries = 0, combo_cooldown_wait_enabled = false").spawn()
+    relay().spawn()
 }
 
 #[test]
@@ -73,4 +83,28 @@ fn row_19_below_the_threshold_nothing_is_summed_up() {
     let (log, dump) = child.end();
     assert_eq!(child.upstream("a").asked(), 3, "{log}");
     assert!(!dump.contains("handoffs/"), "{dump}");
+}
+
+/// Routing 4.4, the table of 4: a router that follows another has what that one had.
+#[test]
+fn a_summary_outlives_the_router() {
+    for death in ["restart", "poison"] {
+        let world = relay().start();
+        let summary = json!({"summary": SUMMARY}).to_string();
+        world.upstream("a").answers_first([used(0.86, "one"), used(0.86, "two"), used(0.86, &summary)]);
+        world.upstream("a").answers_first([Answer::status(503)]);
+        assert_eq!(turn_at(world.address, "first").status, 200);
+        assert_eq!(turn_at(world.address, "second").status, 200);
+        eventually("the talk is summed up", || world.upstream("a").asked() == 3);
+        let told = |text: &str| {
+            assert_eq!(turn_at(world.address, text).status, 200);
+            let asked = world.upstream("b").requests();
+            asked.last().is_some_and(|asked| body(asked).to_string().contains(SUMMARY))
+        };
+        eventually("the other account is told", || told("third"));
+        world.order("router", "router", json!({"message": death}));
+        let restarts = || world.admin("/api/actors/router/router").json()["restarts"] == 1;
+        eventually("another router is there", restarts);
+        assert!(told("fourth"), "{death}");
+    }
 }

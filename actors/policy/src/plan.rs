@@ -5,6 +5,7 @@ mod accounts;
 mod benched;
 mod bound;
 mod direct;
+mod empty;
 mod entries;
 mod fan;
 mod filters;
@@ -46,10 +47,12 @@ use crate::strategy::{self, ComboState, Field, Grain, Metrics, Note, Pool, Ranke
 use crate::time::Millis;
 use crate::validation::Validation;
 
+use bound::is_own;
 pub use bound::plan;
 pub use filters::{Filters, Lack};
 
 pub use direct::of_step;
+pub(crate) use empty::empty;
 use entries::{Entries, Entry};
 pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Who};
 use filters::Sieve;
@@ -219,23 +222,28 @@ pub struct World<'a> {
     pub now: Millis,
 }
 
-/// The plan of a request, wherever it may go.
-fn free(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
+/// The plan of a request, wherever it may go; `home`: the one account that it is about.
+fn free(ask: &Ask<'_>, home: Option<&Pinned>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
     let (provider, model) = match names::find(world.catalogue, ask.model)? {
-        Named::Combo(combo) => return of_combo(ask, combo, world, dice),
-        Named::Made(combo) => return of_combo(ask, &combo, world, dice),
+        Named::Combo(combo) => return of_combo((ask, home), combo, world, dice),
+        Named::Made(combo) => return of_combo((ask, home), &combo, world, dice),
         Named::Model(provider, model) => (provider, model),
     };
     of_step(&Step::new(provider.id.clone(), model), ask, world, dice)
 }
 
-fn of_combo(ask: &Ask<'_>, combo: &Combo, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
+fn of_combo(
+    (ask, home): (&Ask<'_>, Option<&Pinned>),
+    combo: &Combo,
+    world: World<'_>,
+    dice: &mut dyn Dice,
+) -> Result<Plan, NoPlan> {
     let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.units.len());
     plan.timed = true;
     plan.reads_quota = world.catalogue.reads_quota;
     plan.validation = combo.validation.clone();
     plan.fan = fan::fan(combo, world.catalogue);
-    let mut making = Making { plan, steps: 0, barred: false, ask, world, dice };
+    let mut making = Making { plan, steps: 0, barred: false, ask, home, world, dice };
     making.add(combo, None, DEEPEST)?;
     let plan = making.plan;
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
@@ -258,6 +266,8 @@ struct Making<'a> {
     /// (routing 4.1).
     barred: bool,
     ask: &'a Ask<'a>,
+    /// The one account that it is about: what holds others back bars nothing.
+    home: Option<&'a Pinned>,
     world: World<'a>,
     dice: &'a mut dyn Dice,
 }
@@ -353,41 +363,13 @@ impl Making<'_> {
             let turn = Turn { index, step: &combo.steps[step], left, only, place };
             let before = self.plan.excluded.len();
             add_step(&mut self.plan, turn, self.ask, self.world, self.dice);
-            let mut held = self.plan.excluded[before..].iter();
+            let is_meant = |held: &&Excluded| self.home.is_none_or(|home| is_own(held, home));
+            let mut held = self.plan.excluded[before..].iter().filter(is_meant);
             if combo.steps[step].only_on_quota && !held.all(|excluded| may_be_passed(excluded, self.world)) {
                 self.barred = true;
                 return;
             }
         }
-    }
-}
-
-/// A plan without targets.
-pub(crate) fn empty(
-    combo: Option<Arc<str>>,
-    strategy: &'static str,
-    attempts: AttemptSettings,
-    pool_size: usize,
-) -> Plan {
-    Plan {
-        combo,
-        strategy,
-        attempts,
-        targets: Vec::new(),
-        excluded: Vec::new(),
-        resort: Resort::default(),
-        pool_size,
-        timed: false,
-        shared: false,
-        reads_quota: false,
-        charged: None,
-        patience: Patience::Queue,
-        validation: None,
-        notes: Vec::new(),
-        reserves: false,
-        fan: None,
-        relay: None,
-        kept: None,
     }
 }
 

@@ -14,12 +14,12 @@ use crate::dice::Dice;
 
 /// Makes the plan of one request.
 pub fn plan(ask: &Ask<'_>, world: World<'_>, dice: &mut dyn Dice) -> Result<Plan, NoPlan> {
-    let Some(response) = ask.traits.response.as_deref() else { return free(ask, world, dice) };
+    let Some(response) = ask.traits.response.as_deref() else { return free(ask, None, world, dice) };
     let made = world.memory.made(response).iter().filter(|pinned| pinned.holds(world.now));
     let mut made: Vec<&Pinned> = made.collect();
     made.sort_by_key(|pinned| Reverse(pinned.pin.last_at));
     let home = made.into_iter().find_map(|home| at_home(ask, home, world, dice));
-    home.map_or_else(|| free(ask, world, dice), Ok)
+    home.map_or_else(|| free(ask, None, world, dice), Ok)
 }
 
 /// The plan as far as it is about that account; `None`: it has no part in it.
@@ -28,18 +28,14 @@ fn at_home(ask: &Ask<'_>, home: &Pinned, world: World<'_>, dice: &mut dyn Dice) 
     if ask.allowed.is_some_and(|allowed| !allowed.contains(&own[0])) {
         return None;
     }
-    let mut plan = free(&Ask { allowed: Some(&own), ..*ask }, world, dice).ok()?;
+    let mut plan = free(&Ask { allowed: Some(&own), ..*ask }, Some(home), world, dice).ok()?;
     plan.excluded.retain(|excluded| is_held(excluded, home));
     (!plan.targets.is_empty() || !plan.excluded.is_empty()).then_some(plan)
 }
 
 /// The account is held back, by itself or with its whole provider; else it was never meant.
 fn is_held(excluded: &Excluded, home: &Pinned) -> bool {
-    let is_own = match &excluded.connection {
-        Some(connection) => *connection == home.pin.connection,
-        None => excluded.provider == home.provider,
-    };
-    is_own
+    is_own(excluded, home)
         && !matches!(
             excluded.reason,
             Exclusion::Unavailable
@@ -47,6 +43,14 @@ fn is_held(excluded: &Excluded, home: &Pinned) -> bool {
                 | Exclusion::FormatNotSupported
                 | Exclusion::KeyNotAllowed
         )
+}
+
+/// It tells of the account, alone or as one of its provider's.
+pub(super) fn is_own(excluded: &Excluded, home: &Pinned) -> bool {
+    match &excluded.connection {
+        Some(connection) => *connection == home.pin.connection,
+        None => excluded.provider == home.provider,
+    }
 }
 
 #[cfg(test)]

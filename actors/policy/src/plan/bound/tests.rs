@@ -10,9 +10,11 @@ use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::dice::Scripted;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
 use crate::latency::Latency;
+use crate::lockout::{LockCase, Lockout, LockoutSettings, LockoutView, lock_for};
 use crate::plan::{Ask, Memory, NoPlan, Plan, World, plan};
 use crate::request::Traits;
 use crate::strategy::Metrics;
+use crate::verdict::{Case, End, Signal, Verdict, judge};
 use crate::window::WindowView;
 
 const T0: u64 = 1_768_478_400_000;
@@ -115,6 +117,21 @@ impl Scene {
     }
 }
 
+/// The lock that a missing model leaves.
+fn locked(model: &str) -> Vec<Arc<LockoutView>> {
+    let Verdict::Failure(missing) = judge(&Signal::new(End::Status(404), None), &Case::of(Class::Apikey))
+    else {
+        panic!("404 is a failure");
+    };
+    let settings = LockoutSettings::for_class(Class::Apikey);
+    let (provider, model) = ("p".into(), model.into());
+    let case = LockCase { provider: &provider, model: &model, use_hints: true };
+    let (key, order) = lock_for(&missing, &case, &settings).expect("decision 10");
+    let mut lock = Lockout::new(key, settings);
+    lock.record(&order, T0, T0);
+    vec![Arc::new(lock.view())]
+}
+
 /// More accounts than a plan holds; a later provider of a combo.
 #[test]
 fn fc_101_a_request_goes_where_its_response_was_made_and_nowhere_else() {
@@ -156,4 +173,28 @@ fn fc_101_what_its_account_cannot_serve_goes_the_usual_way() {
     Arc::make_mut(&mut accounts[1]).usable = false;
     assert!(!scene.order("p/m", None, T0).contains(&"p2".to_owned()));
     assert_eq!(scene.order("p/m", None, T0).len(), 30);
+}
+
+/// Routing 4.1 holds for the account's own steps; those of others have no part in it.
+#[test]
+fn fc_101_a_protected_step_of_others_does_not_bar_the_way_home() {
+    let mut scene = Scene::new();
+    let both: Arc<str> = "both".into();
+    scene.catalogue.combos.get_mut(&both).unwrap().steps[0].only_on_quota = true;
+    scene.made("q", "q1", T0);
+    assert_eq!(scene.order("both", None, T0), ["q1"], "it was made while p had no quota");
+    scene.cools("q1");
+    let plan = scene.plan("both", None, T0).unwrap();
+    assert!(plan.targets.is_empty());
+    let told: Vec<_> = plan.excluded.iter().map(|held| (held.connection.clone(), held.reason)).collect();
+    assert_eq!(told, [(Some("q1".into()), Exclusion::ConnectionCooldown)]);
+    // Its own is passed for quota alone.
+    let pinned = |model: &str| Step::pinned("p".into(), model.into(), "p2".into());
+    let mut steps = vec![pinned("m"), pinned("n")];
+    steps[0].only_on_quota = true;
+    scene.catalogue.combos.insert("own".into(), Combo::new("own", "priority", steps));
+    scene.made("p", "p2", T0 + 1);
+    assert_eq!(scene.order("own", None, T0 + 1), ["p2", "p2"]);
+    scene.board.lockouts.insert("p2".into(), locked("m"));
+    assert!(scene.order("own", None, T0 + 1).is_empty());
 }

@@ -1,0 +1,36 @@
+//! A plan before anything is in it.
+
+use std::sync::Arc;
+
+use super::{Plan, Resort};
+use crate::attempts::AttemptSettings;
+use crate::gate::Patience;
+
+/// A plan without targets.
+pub(crate) fn empty(
+    combo: Option<Arc<str>>,
+    strategy: &'static str,
+    attempts: AttemptSettings,
+    pool_size: usize,
+) -> Plan {
+    Plan {
+        combo,
+        strategy,
+        attempts,
+        targets: Vec::new(),
+        excluded: Vec::new(),
+        resort: Resort::default(),
+        pool_size,
+        timed: false,
+        shared: false,
+        reads_quota: false,
+        charged: None,
+        patience: Patience::Queue,
+        validation: None,
+        notes: Vec::new(),
+        reserves: false,
+        fan: None,
+        relay: None,
+        kept: None,
+    }
+}

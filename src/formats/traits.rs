@@ -114,22 +114,27 @@ impl<'a> Parts<'a> {
         Some(texts.collect())
     }
 
-    /// Everything before the last turn of the user, as it is written (routing 3.7); a first turn has
-    /// nothing before it that would be sent again.
+    /// Everything before the second turn of the user, as it is written: of what stands before the last one
+    /// (routing 3.7) the part that no later turn changes. A first turn has nothing before it that would be
+    /// sent again.
     pub fn prefix(&self) -> Option<&'a str> {
         let turns = self.get(Field::Messages).or_else(|| self.get(Field::Input))?;
-        let (mut users, mut last) = (0_u32, 0);
+        let (mut users, mut second) = (0_u32, None);
         let mut walk = Walk::new(turns.as_bytes());
         let walked = walk.array(|walk| {
             let turn = walk.skip()?;
+            if second.is_some() {
+                return Ok(());
+            }
             let start = turn.as_ptr() as usize - turns.as_ptr() as usize;
             let role = member(&turns[start..start + turn.len()], "role");
             if role.and_then(text).as_deref() == Some("user") {
-                (users, last) = (users + 1, start);
+                users += 1;
+                second = (users > 1).then_some(start);
             }
             Ok(())
         });
-        (walked.is_ok() && users > 1).then(|| &turns[..last])
+        walked.ok().and(second).map(|second| &turns[..second])
     }
 
     /// What the request needs, as far as its body says so; whether it holds pictures or files.

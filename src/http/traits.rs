@@ -94,7 +94,8 @@ fn kept(key: &str) -> String {
     hex(&hash(key)[..KEPT])
 }
 
-fn session(headers: &HeaderMap, parts: &Parts<'_>, first_text: bool) -> Option<String> {
+/// The key of its session (rules 6.2, decision 27); `first_text`: its first text may name one.
+pub fn session(headers: &HeaderMap, parts: &Parts<'_>, first_text: bool) -> Option<String> {
     let digest = |text: &str| hex(&hash(text));
     let header = |name| header(headers, name)?.to_str().ok();
     let by_header = Told { headers: HEADERS.map(header), ..Told::default() };
@@ -214,9 +215,9 @@ mod tests {
         }
     }
 
-    /// Routing 3.7: what stands before the last turn tells prompts apart, and only where that counts.
+    /// Routing 3.7: what stands before the second turn tells prompts apart, and only where that counts.
     #[test]
-    fn row_61_a_prompt_is_known_by_what_stands_before_its_last_turn() {
+    fn row_61_a_prompt_is_known_by_what_stands_before_its_second_turn() {
         let key = |turns: &str, prompts| {
             let body = Bytes::from(format!(r#"{{"model":"m",{turns}}}"#));
             let wanted = Wanted { needs: true, prompts, ..Wanted::default() };
@@ -231,6 +232,8 @@ mod tests {
         let one = key(&then("messages", "and?"), true).unwrap();
         assert_eq!(key(&then("messages", "or?"), true).as_ref(), Some(&one));
         assert_eq!(key(&then("input", "or?"), true).as_ref(), Some(&one));
+        let later = r#"and?"},{"role":"assistant","content":"so"},{"role":"user","content":"but?"#;
+        assert_eq!(key(&then("messages", later), true).as_ref(), Some(&one), "it stays as the talk grows");
         assert!(one.len() == 32 && one.bytes().all(|byte| byte.is_ascii_hexdigit()), "{one}");
         assert_eq!(key(&then("messages", "and?"), false), None);
         assert_ne!(key(&then("messages", "and?").replace("hello", "hullo"), true), Some(one));

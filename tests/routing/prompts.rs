@@ -26,9 +26,9 @@ fn provider(world: &World, texts: &[&str], headers: &str) -> String {
     reply.header("x-omniroute-provider").unwrap().to_owned()
 }
 
-/// Row 61: a first turn has nothing that could be cached.
+/// Row 61: a first turn has nothing that could be cached. From the second on a talk stays where it is.
 #[test]
-fn row_61_requests_with_the_same_messages_before_the_last_turn_share_a_target() {
+fn row_61_requests_that_began_alike_share_a_target() {
     for strategy in ["cache-optimized", "random", "least-used"] {
         let world = world(strategy);
         let mut used = HashSet::new();
@@ -37,6 +37,11 @@ fn row_61_requests_with_the_same_messages_before_the_last_turn_share_a_target() 
             let go = |last: &str| provider(&world, &[&first, "answer", last], "");
             let home = go("and?");
             assert_eq!([go("or?"), go("but?"), go("and?")], [&home; 3].map(String::clone), "{strategy}");
+            let mut texts = vec![first.as_str(), "answer", "and?"];
+            for _ in 0..4 {
+                texts.extend(["so", "but?"]);
+                assert_eq!(provider(&world, &texts, ""), home, "{strategy}: it has grown");
+            }
             used.insert(home);
         }
         assert_eq!(used.len(), 3, "{strategy}: different ones are spread");

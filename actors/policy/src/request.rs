@@ -18,7 +18,7 @@ pub struct Traits {
     pub structured: bool,
     /// Key of the prompt cache it would profit from (routing 3.7).
     pub cache_key: Option<Arc<str>>,
-    /// That key was made of its messages: the next turn of the conversation has another.
+    /// That key was made of its messages: the first turn of the conversation had none.
     pub keyed_by_prompt: bool,
     /// Key of its session (rules 6.2), already without anything secret in it.
     pub session: Option<Arc<str>>,

@@ -17,7 +17,7 @@ impl Strategy for CacheOptimized {
     }
 
     fn doc_long(&self) -> &'static str {
-        "Requests with the same prompt_cache_key, or with the same messages before the last turn, \
+        "Requests with the same prompt_cache_key, or with the same messages before their second turn, \
          begin with the same target, and different ones are spread over all. When a target comes \
          or goes only the conversations move that were at it. A request that no cache could help \
          keeps the declared order."
@@ -62,7 +62,7 @@ mod tests {
         table.take(&CacheOptimized, &mut Scripted::default()).join(",")
     }
 
-    /// FC-100: a key that changes with each turn moves no session.
+    /// FC-100: a key that the first turn did not have moves no session.
     #[test]
     fn a_session_stays_unless_its_client_names_the_prompt() {
         let yields = |cache_key: Option<&str>, keyed_by_prompt| {

@@ -1,6 +1,6 @@
 //! The attempt loop, obeyed: acquire, dial, commit, settle, and on to what `policy` says.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use policy::verdict::{End, Failure, Verdict};
 use super::commit::Committed;
 use super::dial::Head;
 use super::fault::{Fault, Kept, Lack};
-use super::hedge::Lane;
+use super::hedge::{Beside, Lane};
 use super::judging::{Emergency, Known};
 use super::meter::Bill;
 use super::stream::{Rest, Way};
@@ -42,8 +42,10 @@ pub(super) struct Run<'a> {
     pub(super) lease: Option<Lease>,
     pub(super) attempts: Attempts,
     pub(super) kept: Vec<(Option<Kept>, Option<Lack>)>,
-    /// When the last attempt left.
-    pub(super) left: Option<Instant>,
+    /// When each attempt left, as they stand in the story's order.
+    pub(super) left: Vec<Instant>,
+    /// The attempt beside the one that runs, until both have ended.
+    pub(super) beside: RefCell<Option<Box<Beside>>>,
     /// When the request came, epoch ms.
     pub(super) asked_at: Millis,
     /// When it came.
@@ -86,7 +88,8 @@ impl<'a> Run<'a> {
             lease,
             attempts,
             kept: Vec::new(),
-            left: None,
+            left: Vec::new(),
+            beside: RefCell::default(),
             asked_at,
             came: Instant::now(),
             set_retries: 0,
@@ -185,8 +188,8 @@ impl<'a> Run<'a> {
             return Err(Next::TooMany);
         }
         self.fence(index, &mut permit)?;
-        self.enter(index, &target);
         let mut lane = Lane { index, target, permit, started: Instant::now() };
+        self.enter(index, &lane.target, lane.started);
         if let Some(delay) = self.hedge_delay(index) {
             // Boxed: what most requests never do must not make the way of all of them large.
             return Box::pin(self.race(lane, delay)).await;
@@ -363,5 +366,10 @@ impl Chosen {
             connection: target.connection.clone(),
             model: target.model.clone(),
         }
+    }
+
+    /// The same model on the same account.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (&self.connection, &self.model) == (&other.connection, &other.model)
     }
 }

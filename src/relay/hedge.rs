@@ -14,6 +14,7 @@ use super::cascade::Run;
 use super::commit::Committed;
 use super::dial::Head;
 use super::fault::Fault;
+use super::tried::Tried;
 use super::{Chosen, Reply};
 
 /// One attempt under way.
@@ -22,6 +23,13 @@ pub(super) struct Lane {
     pub(super) target: Planned,
     pub(super) permit: Permit,
     pub(super) started: Instant,
+}
+
+/// A second attempt that has left: told apart from its lane, which is away while both run.
+pub(super) struct Beside {
+    index: usize,
+    target: Planned,
+    started: Instant,
 }
 
 type Dialled = Result<(Head, Committed), Fault>;
@@ -50,15 +58,44 @@ impl Run<'_> {
                 },
             }
         };
-        if let Some((lane, dialled)) = beside {
-            self.enter(lane.index, &lane.target);
-            ended.extend(dialled.map(|dialled| (lane, dialled)));
+        self.meet();
+        let since = |lane: &Lane| (self.came, lane.started);
+        let mut lost = None;
+        match beside {
+            Some((lane, Some(dialled))) => ended.push((lane, dialled)),
+            Some((lane, None)) => lost = Some(Tried::dropped(Chosen::of(&lane.target), since(&lane))),
+            None => {}
         }
-        if let Some(own) = own {
-            let at = if second_first { ended.len() } else { 0 };
-            ended.insert(at, (first, own));
+        match own {
+            Some(own) if second_first => ended.push((first, own)),
+            Some(own) => ended.insert(0, (first, own)),
+            None => lost = Some(Tried::dropped(Chosen::of(&first.target), since(&first))),
         }
-        self.judge_all(ended).await
+        let judged = self.judge_all(ended).await;
+        self.story.tried.extend(lost);
+        judged
+    }
+
+    /// Counts the attempt that has left beside another one, however both have ended.
+    pub(super) fn meet(&mut self) {
+        if let Some(beside) = self.beside.take() {
+            self.enter(beside.index, &beside.target, beside.started);
+        }
+    }
+
+    /// Nobody waits for what is under way: it is told as dropped.
+    pub(super) fn abandon(&mut self) {
+        self.meet();
+        let mut ended: Vec<&Chosen> = self.story.tried.iter().map(|tried| &tried.target).collect();
+        let mut dropped = Vec::new();
+        for (target, left) in self.story.order.iter().zip(&self.left) {
+            match ended.iter().position(|ended| ended.is_same(target)) {
+                Some(place) => drop(ended.remove(place)),
+                None => dropped.push(Tried::dropped(target.clone(), (self.came, *left))),
+            }
+        }
+        self.story.tried.extend(dropped);
+        self.story.attempts = self.attempts.dispatched();
     }
 
     async fn execute_lane(&self, lane: &mut Lane) -> Dialled {
@@ -76,13 +113,15 @@ impl Run<'_> {
         permit.keep(berths);
         // No request that has a lease runs beside itself (rules 7.6.6).
         permit.fence(owners, None).ok()?;
-        Some(Lane { index, target, permit, started: Instant::now() })
+        let started = Instant::now();
+        self.beside.replace(Some(Box::new(Beside { index, target: target.clone(), started })));
+        Some(Lane { index, target, permit, started })
     }
 
     /// A request leaves for a target.
-    pub(super) fn enter(&mut self, index: usize, target: &Planned) {
+    pub(super) fn enter(&mut self, index: usize, target: &Planned, at: Instant) {
         self.attempts.dispatch(index);
-        self.left = Some(Instant::now());
+        self.left.push(at);
         if let Some(part) = &self.inquiry.part {
             part.count();
         }

@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use policy::attempts::MAX_DISPATCHES;
 use policy::catalogue::Step;
@@ -89,13 +89,9 @@ impl Story {
 impl Drop for Run<'_> {
     /// Nobody waits for it any longer, or its story was taken.
     fn drop(&mut self) {
-        let Some(part) = &self.inquiry.part else { return };
-        let mut story = std::mem::take(&mut self.story);
-        story.attempts = self.attempts.dispatched();
-        let left = self.left.unwrap_or_else(Instant::now);
-        for target in story.order.iter().skip(story.tried.len()) {
-            story.tried.push(Tried::dropped(target.clone(), (self.came, left)));
+        self.abandon();
+        if let Some(part) = &self.inquiry.part {
+            part.leave(std::mem::take(&mut self.story));
         }
-        part.leave(story);
     }
 }

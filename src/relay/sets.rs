@@ -100,7 +100,7 @@ impl Run<'_> {
         match tokio::time::timeout(limit, self.set_after_set()).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                self.story.attempts = self.attempts.dispatched();
+                self.abandon();
                 Outcome::Ours(Trouble::ComboTimeout)
             }
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::support::{Answer, Gate, Setup, eventually};
+use super::support::{Answer, Gate, Setup, World, eventually};
 use super::{CHAT, body, combo, message, setup, streamed};
 
 #[test]
@@ -150,6 +150,28 @@ fn decision_22_a_client_that_leaves_a_panel_ends_it() {
     }
     gate.open();
     assert_eq!(asked(), 2, "no judge is asked");
+    eventually("both are counted", || counted(&world) == 2);
+}
+
+/// Attempts in the usage history.
+fn counted(world: &World) -> u64 {
+    let history = world.admin("/api/usage/history").json();
+    history["items"].as_array().unwrap().iter().map(|row| row["attempts"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn routing_7_15_the_end_of_the_combos_time_counts_every_member() {
+    let config = "combo_timeout_ms = 400, combo_cooldown_wait_enabled = false";
+    let world = setup("fusion", &["a", "b"], config).start();
+    for provider in ["a", "b"] {
+        world.upstream(provider).answers(Answer::silence());
+    }
+    world.post(CHAT, streamed()).is_error(504, "COMBO_TIMEOUT");
+    eventually("both are counted", || counted(&world) == 2);
+    let log = world.admin("/api/decisions?limit=1").json();
+    let attempts = log["decisions"][0]["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 2, "{log}");
+    assert!(attempts.iter().all(|attempt| attempt["verdict"] == "dropped"), "{log}");
 }
 
 /// Routing 1.1: a combo may be called as a model is.

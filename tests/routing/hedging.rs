@@ -24,6 +24,18 @@ fn world(providers: &[&str]) -> World {
     world_with(providers, PLAIN)
 }
 
+fn row((connection, verdict): (&str, &str)) -> (String, String) {
+    (connection.to_owned(), verdict.to_owned())
+}
+
+/// Who was asked for the latest request, and what came of it.
+fn told(world: &World) -> Vec<(String, String)> {
+    let attempts = world.admin("/api/decisions").json()["decisions"][0]["attempts"].clone();
+    let text = |attempt: &Value, field: &str| attempt[field].as_str().unwrap().to_owned();
+    let all = attempts.as_array().unwrap().iter();
+    all.map(|attempt| (text(attempt, "connection"), text(attempt, "verdict"))).collect()
+}
+
 /// A while after the second one was asked.
 fn late(answer: Answer) -> Answer {
     answer.after(Duration::from_millis(5 * DELAY_MS))
@@ -56,6 +68,7 @@ fn routing_7_11_the_second_wins_and_the_first_is_dropped_unblamed() {
         assert_eq!(asked(&world, ["a", "b", "c"]), [1, 1, 0]);
         assert_eq!((failures(&world, ["a", "b"]), level(&world, "a")), ([0, 0], 0));
         assert_eq!(only_row(&world), (json!("b"), [1, 0, 2]));
+        assert_eq!(told(&world), [("b-1", "success"), ("a-1", "dropped")].map(row));
     }
 }
 
@@ -188,4 +201,20 @@ fn routing_7_11_a_client_that_leaves_ends_both() {
     });
     nobody_is_in_flight(&world, &["a", "b"]);
     assert_eq!(failures(&world, ["a", "b"]), [0, 0]);
+    assert_eq!(only_row(&world), (json!("b"), [1, 0, 2]), "both may have cost something");
+}
+
+/// Routing 7.15.
+#[test]
+fn routing_7_11_the_end_of_the_combos_time_ends_both_and_both_are_counted() {
+    let world = world_with(&["a", "b"], &format!("{PLAIN}, combo_timeout_ms = 600"));
+    for provider in ["a", "b"] {
+        world.upstream(provider).answers(Answer::silence());
+    }
+    world.ask("m").is_error(504, "COMBO_TIMEOUT");
+    assert_eq!(asked(&world, ["a", "b"]), [1, 1]);
+    nobody_is_in_flight(&world, &["a", "b"]);
+    assert_eq!(failures(&world, ["a", "b"]), [0, 0]);
+    assert_eq!(only_row(&world), (json!("b"), [1, 1, 2]));
+    assert_eq!(told(&world), [("a-1", "dropped"), ("b-1", "dropped")].map(row));
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::support::{Answer, Setup, World};
 use crate::{PLAIN, asked};
 
@@ -54,9 +56,9 @@ fn rows_6_7_and_9_the_others_follow_by_weight() {
     assert_eq!(asked(&world, ["b"])[0], before[0] + 1, "who rests is not drawn");
 }
 
-/// Routing 7.11: after five slow answers the quick one goes first, and the slow one is still there.
+/// Routing 7.11: after five slow answers it is passed over, until only it is left.
 #[test]
-fn routing_7_11_who_is_known_to_be_slow_goes_last() {
+fn routing_7_11_who_is_known_to_be_slow_is_skipped() {
     let setup = Setup::new().provider("a", 1).provider("b", 1);
     let config = format!("{PLAIN}, predictive_ttft_ms = 40");
     let world = setup.combo_with("m", &["a", "b"], &config).start();
@@ -67,7 +69,9 @@ fn routing_7_11_who_is_known_to_be_slow_goes_last() {
     for _ in 0..3 {
         world.ask("m").served_by("b");
     }
-    world.upstream("b").answers(Answer::status(503));
+    let decision = world.admin("/api/decisions?limit=1").json()["decisions"][0].clone();
+    assert_eq!(decision["excluded"][0]["reason"], "too_slow", "{decision}");
+    assert_eq!(asked(&world, ["a", "b"]), [5, 3]);
+    world.order("connection", "b-1", json!({"message": "cool", "for": "60s"}));
     world.ask("m").served_by("a");
-    assert_eq!(asked(&world, ["a", "b"]), [6, 4]);
 }

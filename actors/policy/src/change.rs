@@ -93,6 +93,8 @@ pub enum Exclusion {
     QuotaExhausted,
     /// It would cost more than the request may (routing 5.9).
     OverBudget,
+    /// Its answers began too late lately, and a quicker one can be asked (routing 7.11).
+    TooSlow,
 }
 
 impl Exclusion {
@@ -129,6 +131,7 @@ impl Exclusion {
             Self::QuotaCutoff => "quota_cutoff",
             Self::QuotaExhausted => "quota_exhausted",
             Self::OverBudget => "over_budget",
+            Self::TooSlow => "too_slow",
         }
     }
 

@@ -306,7 +306,7 @@ impl Making<'_> {
                 strategy::stage::cache(&mut ranked.order, &field, rule, stuck);
             }
         }
-        slow::last(&mut ranked.order, &entries);
+        slow::skip(&mut ranked, &entries);
         self.plan.notes.extend(ranked.notes.into_iter().map(|note| (combo.name.clone(), note)));
         self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());
         self.plan.reads_quota |= rule.is_some_and(|rule| rule.reads_quota());

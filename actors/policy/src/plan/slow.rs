@@ -1,22 +1,31 @@
-//! Targets whose answers began too late lately (`predictive_ttft_ms`, routing 7.11).
+//! Targets whose answers began too late lately (`predictive_ttft_ms`, routing 7.11): they are skipped.
 //!
-//! They go behind all others instead of out of the plan: when the quick ones fail or are full, a
-//! slow answer is better than none. Where a step may be passed only for quota nobody is moved.
-//! What the router knows is of the last minutes, so nobody stays behind for ever.
+//! Only while a quicker one could be asked: a slow answer is better than none. Where a step may be
+//! passed only for quota nobody is skipped. What the router knows is of the last minutes, so nobody is
+//! skipped for ever.
 
 use super::entries::Entries;
-use crate::strategy::Pool;
+use crate::change::{Exclusion, Refusal};
+use crate::strategy::{Pool, Ranked};
 use crate::time::Millis;
 
 /// Good answers that are needed to judge a target.
 const SAMPLES: u32 = 5;
 
-/// Puts the slow entries last, each part in the order that it has.
-pub(super) fn last(order: &mut [usize], entries: &Entries<'_>) {
+/// Leaves the slow entries out.
+pub(super) fn skip(ranked: &mut Ranked, entries: &Entries<'_>) {
     let limit = entries.combo.attempts.predictive_ttft_ms;
-    if limit > 0 && !entries.combo.steps.iter().any(|step| step.only_on_quota) {
-        order.sort_by_cached_key(|index| is_slow(entries, *index, limit));
+    if limit == 0 || entries.combo.steps.iter().any(|step| step.only_on_quota) {
+        return;
     }
+    let order = ranked.order.iter().copied();
+    let (slow, quick): (Vec<usize>, Vec<usize>) = order.partition(|index| is_slow(entries, *index, limit));
+    if slow.is_empty() || !quick.iter().any(|index| entries.eligible(*index)) {
+        return;
+    }
+    let refusal = Refusal { why: Exclusion::TooSlow, retry_at: None };
+    ranked.order = quick;
+    ranked.left_out.extend(slow.into_iter().map(|index| (index, refusal)));
 }
 
 fn is_slow(entries: &Entries<'_>, index: usize, limit: Millis) -> bool {
@@ -31,10 +40,11 @@ mod tests {
     use crate::attempts::AttemptSettings;
     use crate::board::Board;
     use crate::catalogue::{Catalogue, Combo, Dialect};
+    use crate::change::Exclusion;
     use crate::dice::Scripted;
     use crate::ids::{ConnectionId, ModelId, ProviderId};
     use crate::latency::Latency;
-    use crate::plan::tests::catalogue;
+    use crate::plan::tests::{NOW, catalogue, open};
     use crate::plan::{Ask, Memory, World, plan};
     use crate::request::Traits;
     use crate::strategy::{Metrics, Spread};
@@ -73,34 +83,50 @@ mod tests {
         }
     }
 
-    /// The combo of a, b and c, in the order in which they are asked.
+    /// The combo of a, b and c, in the order in which they are asked; then those that are skipped.
     fn order(took: &'static [(&'static str, f64, u32)], limit: u64, held: bool) -> Vec<String> {
+        ordered(took, limit, held, &Board::default())
+    }
+
+    fn ordered(
+        took: &'static [(&'static str, f64, u32)],
+        limit: u64,
+        held: bool,
+        board: &Board,
+    ) -> Vec<String> {
         let mut catalogue: Catalogue = catalogue();
         let combo: &mut Combo = catalogue.combos.get_mut("abc").unwrap();
         combo.attempts = AttemptSettings { predictive_ttft_ms: limit, ..combo.attempts };
         combo.steps[0].only_on_quota = held;
         let traits = Traits::default();
         let ask = Ask { model: "abc", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
-        let world = World { catalogue: &catalogue, board: &Board::default(), memory: &Took(took), now: 0 };
+        let world = World { catalogue: &catalogue, board, memory: &Took(took), now: NOW };
         let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
-        plan.targets.iter().map(|target| target.provider.to_string()).collect()
+        let skipped = plan.excluded.iter().filter(|excluded| excluded.reason == Exclusion::TooSlow);
+        let skipped = skipped.map(|excluded| format!("-{}", excluded.provider));
+        plan.targets.iter().map(|target| target.provider.to_string()).chain(skipped).collect()
     }
 
     /// Routing 7.11: five samples, and more than the limit.
     #[test]
-    fn who_was_too_slow_five_times_goes_last() {
-        assert_eq!(order(&[("a", 900.1, 5)], 900, false), ["b", "c", "a"]);
+    fn who_was_too_slow_five_times_is_skipped() {
+        assert_eq!(order(&[("a", 900.1, 5)], 900, false), ["b", "c", "-a"]);
         assert_eq!(order(&[("a", 900.1, 4)], 900, false), ["a", "b", "c"], "too few to say");
         assert_eq!(order(&[("a", 900.0, 5)], 900, false), ["a", "b", "c"], "not above it");
         assert_eq!(order(&[("a", 900.1, 5)], 0, false), ["a", "b", "c"], "off");
-        assert_eq!(order(&[("a", 950.0, 9), ("b", 901.0, 9)], 900, false), ["c", "a", "b"]);
+        assert_eq!(order(&[("a", 950.0, 9), ("b", 901.0, 9)], 900, false), ["c", "-a", "-b"]);
     }
 
     /// The plan is never empty for it.
     #[test]
-    fn where_all_are_slow_nobody_is_moved() {
+    fn where_all_that_could_be_asked_are_slow_nobody_is_skipped() {
         let all = &[("a", 5_000.0, 9), ("b", 4_000.0, 9), ("c", 3_000.0, 9)];
         assert_eq!(order(all, 900, false), ["a", "b", "c"]);
+        let mut board = Board::default();
+        for quick in ["b", "c"] {
+            open(&mut board, quick);
+        }
+        assert_eq!(ordered(&[("a", 5_000.0, 9)], 900, false, &board), ["a"], "the quick ones are out");
     }
 
     /// Routing 4.1: it is passed for quota alone.

@@ -15,7 +15,7 @@ use crate::strategy::Metrics;
 use crate::validation::Validation;
 use crate::window::WindowView;
 
-const NOW: u64 = 1_768_478_400_000;
+pub(super) const NOW: u64 = 1_768_478_400_000;
 
 pub(super) struct Nothing;
 
@@ -110,7 +110,7 @@ fn reasons(plan: &Plan) -> Vec<(String, Exclusion)> {
     plan.excluded.iter().map(|target| (name(target), target.reason)).collect()
 }
 
-fn open(board: &mut Board, provider: &str) {
+pub(super) fn open(board: &mut Board, provider: &str) {
     let mut breaker = Breaker::new(BreakerSettings::for_class(Class::Apikey));
     breaker.trip(Some(10_000), NOW);
     board.providers.insert(provider.into(), Arc::new(breaker.view()));

@@ -221,7 +221,8 @@ impl Attempts {
     /// The target that may run beside `target` when that is slow (routing 7.11): the next one, if
     /// nothing forbids to pass this one.
     pub fn hedge(&self, target: usize) -> Option<usize> {
-        let free = !self.keys[target].only_on_quota && self.may_dispatch();
+        let key = &self.keys[target];
+        let free = !key.only_on_quota && !self.kept.is_of(key) && self.may_dispatch();
         self.open(Row::Fresh).next().filter(|_| free)
     }
 

@@ -45,7 +45,8 @@ impl Kept {
         self.is_answer
     }
 
-    fn is_of(&self, key: &Key) -> bool {
+    /// Whether its call is this target's.
+    pub(super) fn is_of(&self, key: &Key) -> bool {
         self.model.as_ref().is_some_and(|(provider, model)| *provider == key.provider && *model == key.model)
     }
 }

@@ -47,6 +47,18 @@ fn the_accounts_of_the_kept_model_stand_in_for_each_other() {
     assert_eq!((run.next, run.attempts.others_left(2)), (Next::Exhausted, false));
 }
 
+/// The talk is cached there, and nobody else is to read it meanwhile.
+#[test]
+fn nobody_runs_beside_the_kept_model() {
+    let mut run = Loop::over(&kept(&["a@1", "b@1", "c@1"]));
+    run.attempts.dispatch(0);
+    assert_eq!(run.attempts.hedge(0), None);
+    let mut run = Loop::over(&kept(&["a@1", "b@1", "c@1"]));
+    run.fails(End::Status(503));
+    run.attempts.dispatch(1);
+    assert_eq!(run.attempts.hedge(1), Some(2), "the ordinary order has");
+}
+
 /// Its accounts were full or at rest when the plan was made: nobody makes its call.
 #[test]
 fn without_a_call_of_its_own_nothing_is_held_back() {

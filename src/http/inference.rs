@@ -20,7 +20,7 @@ use super::enter::{Entered, Unlogged, enter};
 use super::errors::{Code, Problem, capped, of_trouble, shown};
 use super::intake::made_now;
 use super::state::{Http, HttpSettings, Running};
-use super::traits::{look, traits};
+use super::traits::{look, session, traits};
 use super::{key_rules, noted};
 use crate::formats::body::is_complete_json;
 use crate::formats::redact;
@@ -95,9 +95,9 @@ async fn answer(
         Ok(looked) => looked,
         Err(bad) => return refuse(Problem::bad_body(bad)),
     };
-    let admitted = policy
-        .as_ref()
-        .map_or(Ok(()), |policy| key_rules::admit(policy, http, &peeked.model, request.headers()));
+    let session = || session(request.headers(), &peeked.parts, wanted.first_text);
+    let admitted =
+        policy.as_ref().map_or(Ok(()), |policy| key_rules::admit(policy, http, &peeked.model, session));
     if let Err(problem) = admitted {
         return refuse(problem);
     }

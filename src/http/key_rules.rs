@@ -1,19 +1,12 @@
 //! What a client key is held to at the edge, before anything is picked (routing 10.5, 13.3). A key
 //! without rules costs nothing here.
 
-use actix_web::http::header::HeaderMap;
 use policy::keys::{Asked, Denial, Over};
 use policy::plan::{Leads, leads};
 
 use super::auth::KeyPolicy;
 use super::errors::{Code, Problem};
 use super::state::Http;
-use crate::upstream::header;
-
-/// Headers that name a session, the first usable one counts (decision 27).
-const SESSION: [&str; 3] = ["x-session-id", "x-codex-session-id", "x-omniroute-session"];
-/// A longer name is none.
-const LONGEST_SESSION: usize = 256;
 
 /// The key may call this route, such as `/v1/messages`.
 pub(super) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
@@ -27,20 +20,22 @@ pub(super) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
     }
 }
 
-/// The key may ask for this name now; the request is counted.
+/// The key may ask for this name now; the request is counted. `session`: the key of its session
+/// (rules 6.2), which only a key that is held to so many is asked for.
 pub(super) fn admit(
     policy: &KeyPolicy,
     http: &Http,
     model: &str,
-    headers: &HeaderMap,
+    session: impl FnOnce() -> Option<String>,
 ) -> Result<(), Problem> {
     may_reach(policy, http, model)?;
     let limits = &policy.rules.limits;
     if limits.is_empty() {
         return Ok(());
     }
+    let session = if limits.max_sessions > 0 { session() } else { None };
     let tower = &http.worker.tower;
-    let admitted = tower.keys.admit(&policy.name, limits, session(headers), tower.owners.clock.now());
+    let admitted = tower.keys.admit(&policy.name, limits, session.as_deref(), tower.owners.clock.now());
     admitted.map_err(of_denial)
 }
 
@@ -64,14 +59,6 @@ pub(super) fn may_ask(policy: &KeyPolicy, http: &Http, name: &str) -> Result<(),
         false if combo.is_some() => Err(Code::ComboNotAllowed),
         false => Err(Code::ModelNotAllowed),
     }
-}
-
-fn session(headers: &HeaderMap) -> Option<&str> {
-    let usable = |name: &&str| {
-        let text = header(headers, name)?.to_str().ok()?.trim();
-        (1..=LONGEST_SESSION).contains(&text.len()).then_some(text)
-    };
-    SESSION.iter().find_map(usable)
 }
 
 /// It is about the caller's own key: nobody else is held to it.

@@ -138,6 +138,25 @@ fn a_key_has_so_many_sessions_at_once() {
     }
 }
 
+/// Rules 6.2, decision 27: the body names a session as well, where no header does.
+#[test]
+fn a_keys_session_may_be_named_by_the_body() {
+    let stage = Stage::new("named");
+    let (_, key) = stage.make(json!({"name": "k", "maxSessions": 2}));
+    let ask = |extra: &str, mut body: Value| {
+        body["model"] = STEADY.into();
+        stage.call(&key, ("POST", "/v1/chat/completions"), extra, &body.to_string())
+    };
+    let one = json!({"metadata": {"session_id": "one"}});
+    assert_eq!(ask("", one.clone()).status, 200);
+    assert_eq!(ask("", json!({"conversation_id": "two"})).status, 200);
+    assert_eq!(ask("", json!({"metadata": {"sessionId": "one"}})).status, 200, "one of them");
+    for third in [json!({"prompt_cache_key": "three"}), json!({"session_id": "two"}), json!({})] {
+        assert_eq!(ask("", third).told(), told(429, "key_session_limit"));
+    }
+    assert_eq!(ask("x-session-id: three\r\n", one).told(), told(429, "key_session_limit"), "headers first");
+}
+
 /// A vendor whose answers cost two dollars each.
 fn priced(vendor: &Upstream) -> String {
     let answer = r#"{"choices":[{"message":{"content":"hi"}}],"usage":{"prompt_tokens":1000000,"completion_tokens":1}}"#;

@@ -147,7 +147,7 @@ pub(super) const KEYS: &[Row] = &[
     row("keys[].is_active", FLAG, "true", "", "whether it may be used"),
     row("keys[].is_banned", FLAG, "false", "", "whether it is banned"),
     row("keys[].expires_at", Kind::Text(Shape::Instant), "", "", "when it ends, RFC 3339; absent: never"),
-    row("keys[].max_sessions", Kind::Whole(0, 100_000), "0", "sessions", "sessions at once, by session header; one ends 15 minutes after its latest request; 0 = no limit"),
+    row("keys[].max_sessions", Kind::Whole(0, 100_000), "0", "sessions", "sessions at once, by their names; one ends 15 minutes after its latest request; 0 = no limit"),
     row("keys[].no_log", FLAG, "false", "", "its requests leave no line in the access log"),
     row("keys[].rate_limits[].limit", Kind::Whole(1, 1_000_000_000), REQUIRED, "requests", "how many requests"),
     row("keys[].rate_limits[].window", Kind::Text(Shape::Window), REQUIRED, "", "in any span of this length: 1m, 1h, 1d"),

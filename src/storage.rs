@@ -12,7 +12,6 @@ mod kept;
 mod kept_connections;
 mod kept_entities;
 mod kept_keys;
-mod kept_pools;
 mod kept_providers;
 mod tokens;
 mod vault;

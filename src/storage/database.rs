@@ -11,7 +11,7 @@ use policy::ids::ConnectionId;
 
 use super::codec::{self, Record, Unreadable};
 use super::tokens::{self, SaveTokens, StoredTokens};
-use super::{kept, kept_connections, kept_entities, kept_keys, kept_pools, kept_providers};
+use super::{kept, kept_connections, kept_entities, kept_keys, kept_providers};
 use crate::settings::Stored;
 
 /// Above this size, and `WASTE` times its live data, the store is rewritten at start.
@@ -271,10 +271,10 @@ impl Database {
             stored.connections = kept_connections::load(db)?;
             stored.providers = kept_providers::load(db)?;
             stored.keys = kept_keys::load(db)?;
-            stored.combos = kept_entities::load(db, Tree::Combos)?;
-            stored.mappings = kept_entities::load(db, Tree::Mappings)?;
-            stored.aliases = kept_entities::load(db, Tree::Aliases)?;
-            stored.pools = kept_pools::load(db)?;
+            stored.combos = kept_entities::load(db, Tree::Combos, Ok)?;
+            stored.mappings = kept_entities::load(db, Tree::Mappings, Ok)?;
+            stored.aliases = kept_entities::load(db, Tree::Aliases, Ok)?;
+            stored.pools = kept_entities::load(db, Tree::Pools, Ok)?;
             Ok(stored)
         })
     }
@@ -286,10 +286,10 @@ impl Database {
             kept_connections::replace(db, &stored.connections)?;
             kept_providers::replace(db, &stored.providers)?;
             kept_keys::replace(db, &stored.keys)?;
-            kept_entities::replace(db, Tree::Combos, &stored.combos)?;
-            kept_entities::replace(db, Tree::Mappings, &stored.mappings)?;
-            kept_entities::replace(db, Tree::Aliases, &stored.aliases)?;
-            kept_pools::replace(db, &stored.pools)
+            kept_entities::replace(db, Tree::Combos, &stored.combos, |it| it)?;
+            kept_entities::replace(db, Tree::Mappings, &stored.mappings, |it| it)?;
+            kept_entities::replace(db, Tree::Aliases, &stored.aliases, |it| it)?;
+            kept_entities::replace(db, Tree::Pools, &stored.pools, |it| it)
         })?;
         self.flush()
     }

@@ -1,14 +1,12 @@
 //! Connections that the management API made or changed, as records: one for each, with its
 //! secrets and its proxy sealed, each by itself. Only what differs is written.
 
-use std::collections::BTreeSet;
-
 use policy::time::Millis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::codec::{self, Unreadable};
-use super::database::{Tree, quarantine};
+use super::database::Tree;
+use super::kept_entities;
 use super::vault::Vault;
 use crate::settings::{Kept, OwnSecrets, Secret, StoredConnection, StoredConnections};
 
@@ -29,50 +27,23 @@ struct Row {
 
 /// Reads all of them; their secrets are still sealed.
 pub(super) fn load(db: &sled::Db) -> Result<StoredConnections, sled::Error> {
-    let mut stored = StoredConnections::new();
-    for entry in db.open_tree(Tree::ProviderConnections.name())?.iter() {
-        let (key, value) = entry?;
-        match read(&key, &value) {
-            Ok((id, connection)) => drop(stored.insert(id, connection)),
-            Err(error) => quarantine(db, Tree::ProviderConnections, &key, &value, &error)?,
-        }
-    }
-    Ok(stored)
-}
-
-fn read(key: &[u8], value: &[u8]) -> Result<(String, StoredConnection), Unreadable> {
-    let id = std::str::from_utf8(key).ok().filter(|id| codec::is_id(id)).ok_or(Unreadable::Key)?;
-    let Row { fields, sealed, sealed_proxy, created_at, updated_at } = codec::open(value)?;
-    let secrets = sealed.map_or(Kept::Inherited, Kept::Sealed);
-    let proxy = sealed_proxy.map_or(Kept::Inherited, Kept::Sealed);
-    Ok((id.to_owned(), StoredConnection { fields, secrets, proxy, created_at, updated_at }))
+    kept_entities::load(db, Tree::ProviderConnections, |row: Row| {
+        let Row { fields, sealed, sealed_proxy, created_at, updated_at } = row;
+        let secrets = sealed.map_or(Kept::Inherited, Kept::Sealed);
+        let proxy = sealed_proxy.map_or(Kept::Inherited, Kept::Sealed);
+        Ok(StoredConnection { fields, secrets, proxy, created_at, updated_at })
+    })
 }
 
 /// Puts these in the place of what is there.
 pub(super) fn replace(db: &sled::Db, stored: &StoredConnections) -> Result<(), sled::Error> {
-    let tree = db.open_tree(Tree::ProviderConnections.name())?;
-    let mut batch = sled::Batch::default();
-    let known: BTreeSet<&[u8]> = stored.keys().map(String::as_bytes).collect();
-    for key in tree.iter().keys() {
-        let key = key?;
-        if !known.contains(&*key) {
-            batch.remove(key);
-        }
-    }
-    for (id, connection) in stored {
-        let row = Row {
-            fields: connection.fields.clone(),
-            sealed: connection.secrets.sealed().map(str::to_owned),
-            sealed_proxy: connection.proxy.sealed().map(str::to_owned),
-            created_at: connection.created_at,
-            updated_at: connection.updated_at,
-        };
-        let bytes = codec::seal(&row).map_err(|error| sled::Error::Io(error.into()))?;
-        if tree.get(id)?.is_none_or(|old| *old != *bytes) {
-            batch.insert(id.as_bytes(), bytes);
-        }
-    }
-    tree.apply_batch(batch)
+    kept_entities::replace(db, Tree::ProviderConnections, stored, |connection| Row {
+        fields: connection.fields.clone(),
+        sealed: connection.secrets.sealed().map(str::to_owned),
+        sealed_proxy: connection.proxy.sealed().map(str::to_owned),
+        created_at: connection.created_at,
+        updated_at: connection.updated_at,
+    })
 }
 
 /// What the sealed proxy of a connection is bound to: its secrets are bound to the id alone, so

@@ -5,8 +5,9 @@ use policy::time::Millis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::codec::{self, Unreadable};
-use super::database::{Tree, quarantine};
+use super::codec::Unreadable;
+use super::database::Tree;
+use super::kept_entities;
 use crate::settings::{KeyHash, StoredKey, StoredKeys};
 
 /// A key as it is stored.
@@ -27,26 +28,26 @@ struct Row {
 
 /// Reads all of them.
 pub(super) fn load(db: &sled::Db) -> Result<StoredKeys, sled::Error> {
-    let mut keys = StoredKeys::new();
-    for entry in db.open_tree(Tree::Keys.name())?.iter() {
-        let (key, value) = entry?;
-        match read(&key, &value) {
-            Ok((name, key)) => drop(keys.insert(name, key)),
-            Err(error) => quarantine(db, Tree::Keys, &key, &value, &error)?,
-        }
-    }
-    Ok(keys)
+    kept_entities::load(db, Tree::Keys, |row: Row| {
+        let Row { fields, hash, mask, created_at, updated_at } = row;
+        // A hash that is none must not fall back to the file's secret.
+        let hash = match hash {
+            Some(text) => Some(KeyHash { hash: from_hex(&text).ok_or(Unreadable::Key)?, mask }),
+            None => None,
+        };
+        Ok(StoredKey { fields, hash, created_at, updated_at })
+    })
 }
 
-fn read(key: &[u8], value: &[u8]) -> Result<(String, StoredKey), Unreadable> {
-    let name = std::str::from_utf8(key).ok().filter(|name| !name.is_empty()).ok_or(Unreadable::Key)?;
-    let Row { fields, hash, mask, created_at, updated_at } = codec::open(value)?;
-    // A hash that is none must not fall back to the file's secret.
-    let hash = match hash {
-        Some(text) => Some(KeyHash { hash: from_hex(&text).ok_or(Unreadable::Key)?, mask }),
-        None => None,
-    };
-    Ok((name.to_owned(), StoredKey { fields, hash, created_at, updated_at }))
+/// Puts these in the place of what is there.
+pub(super) fn replace(db: &sled::Db, keys: &StoredKeys) -> Result<(), sled::Error> {
+    kept_entities::replace(db, Tree::Keys, keys, |key| Row {
+        fields: key.fields.clone(),
+        hash: key.hash.as_ref().map(|hash| to_hex(&hash.hash)),
+        mask: key.hash.as_ref().map(|hash| hash.mask.clone()).unwrap_or_default(),
+        created_at: key.created_at,
+        updated_at: key.updated_at,
+    })
 }
 
 fn to_hex(hash: &[u8; 32]) -> String {
@@ -62,32 +63,6 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
         *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
     }
     Some(hash)
-}
-
-/// Puts these in the place of what is there.
-pub(super) fn replace(db: &sled::Db, keys: &StoredKeys) -> Result<(), sled::Error> {
-    let tree = db.open_tree(Tree::Keys.name())?;
-    let mut batch = sled::Batch::default();
-    for key in tree.iter().keys() {
-        let key = key?;
-        if !std::str::from_utf8(&key).is_ok_and(|name| keys.contains_key(name)) {
-            batch.remove(key);
-        }
-    }
-    for (name, key) in keys {
-        let row = Row {
-            fields: key.fields.clone(),
-            hash: key.hash.as_ref().map(|hash| to_hex(&hash.hash)),
-            mask: key.hash.as_ref().map(|hash| hash.mask.clone()).unwrap_or_default(),
-            created_at: key.created_at,
-            updated_at: key.updated_at,
-        };
-        let bytes = codec::seal(&row).map_err(|error| sled::Error::Io(error.into()))?;
-        if tree.get(name)?.is_none_or(|old| *old != *bytes) {
-            batch.insert(name.as_bytes(), bytes);
-        }
-    }
-    tree.apply_batch(batch)
 }
 
 #[cfg(test)]

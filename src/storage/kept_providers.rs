@@ -5,8 +5,8 @@ use policy::time::Millis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::codec::{self, Unreadable};
-use super::database::{Tree, quarantine};
+use super::database::Tree;
+use super::kept_entities;
 use super::vault::Vault;
 use crate::settings::{Kept, ProviderSecrets, StoredProvider, StoredProviders};
 
@@ -25,47 +25,21 @@ struct Row {
 
 /// Reads all of them; their secrets are still sealed.
 pub(super) fn load(db: &sled::Db) -> Result<StoredProviders, sled::Error> {
-    let mut providers = StoredProviders::new();
-    for entry in db.open_tree(Tree::Providers.name())?.iter() {
-        let (key, value) = entry?;
-        match read(&key, &value) {
-            Ok((id, provider)) => drop(providers.insert(id, provider)),
-            Err(error) => quarantine(db, Tree::Providers, &key, &value, &error)?,
-        }
-    }
-    Ok(providers)
-}
-
-fn read(key: &[u8], value: &[u8]) -> Result<(String, StoredProvider), Unreadable> {
-    let id = std::str::from_utf8(key).ok().filter(|id| codec::is_id(id)).ok_or(Unreadable::Key)?;
-    let Row { fields, sealed, created_at, updated_at } = codec::open(value)?;
-    let secrets = sealed.map_or(Kept::Inherited, Kept::Sealed);
-    Ok((id.to_owned(), StoredProvider { fields, secrets, created_at, updated_at }))
+    kept_entities::load(db, Tree::Providers, |row: Row| {
+        let Row { fields, sealed, created_at, updated_at } = row;
+        let secrets = sealed.map_or(Kept::Inherited, Kept::Sealed);
+        Ok(StoredProvider { fields, secrets, created_at, updated_at })
+    })
 }
 
 /// Puts these in the place of what is there.
 pub(super) fn replace(db: &sled::Db, providers: &StoredProviders) -> Result<(), sled::Error> {
-    let tree = db.open_tree(Tree::Providers.name())?;
-    let mut batch = sled::Batch::default();
-    for key in tree.iter().keys() {
-        let key = key?;
-        if !std::str::from_utf8(&key).is_ok_and(|id| providers.contains_key(id)) {
-            batch.remove(key);
-        }
-    }
-    for (id, provider) in providers {
-        let row = Row {
-            fields: provider.fields.clone(),
-            sealed: provider.secrets.sealed().map(str::to_owned),
-            created_at: provider.created_at,
-            updated_at: provider.updated_at,
-        };
-        let bytes = codec::seal(&row).map_err(|error| sled::Error::Io(error.into()))?;
-        if tree.get(id)?.is_none_or(|old| *old != *bytes) {
-            batch.insert(id.as_bytes(), bytes);
-        }
-    }
-    tree.apply_batch(batch)
+    kept_entities::replace(db, Tree::Providers, providers, |provider| Row {
+        fields: provider.fields.clone(),
+        sealed: provider.secrets.sealed().map(str::to_owned),
+        created_at: provider.created_at,
+        updated_at: provider.updated_at,
+    })
 }
 
 /// What the sealed secrets of a provider are bound to: they open in no connection's place.

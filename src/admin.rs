@@ -3,6 +3,7 @@
 
 mod access;
 mod actors;
+mod aliases;
 mod combos;
 mod connection_test;
 mod cooldowns;
@@ -41,6 +42,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use policy::ids::ConnectionId;
 use policy::token::TokenView;
 
+use self::entities::Entity;
 use crate::app::Live;
 use crate::http::only;
 use crate::http::state::{Gate, HttpSettings};
@@ -139,90 +141,28 @@ pub fn routes(
         .service(only("POST", "/api/route/explain", web::post().to(explain::explain)))
         .service(only("GET", "/api/usage/history", web::get().to(usage::history)))
         .service(only("GET", "/metrics", web::get().to(metrics::show)));
-    key_routes(config);
-    account_routes(config);
-    name_routes(config);
-}
-
-/// Combos, and other names of combos and models.
-fn name_routes(config: &mut web::ServiceConfig) {
+    entity_routes(config);
     config
         .service(
-            only("GET, POST", "/api/combos", web::get().to(combos::list))
-                .route(web::post().to(combos::create)),
-        )
-        .service(
-            only("GET, PUT, PATCH, DELETE", "/api/combos/{id:.+}", web::get().to(combos::one))
-                .route(web::put().to(combos::replace))
-                .route(web::patch().to(combos::patch))
-                .route(web::delete().to(combos::delete)),
-        )
-        .service(
-            only("GET, POST", "/api/model-combo-mappings", web::get().to(mappings::list))
-                .route(web::post().to(mappings::create)),
-        )
-        .service(
-            only("GET, PUT, PATCH, DELETE", "/api/model-combo-mappings/{id}", web::get().to(mappings::one))
-                .route(web::put().to(mappings::replace))
-                .route(web::patch().to(mappings::patch))
-                .route(web::delete().to(mappings::delete)),
-        )
-        .service(
-            only("GET, POST, DELETE", "/api/models/alias", web::get().to(mappings::aliases))
-                .route(web::post().to(mappings::set_aliases))
-                .route(web::delete().to(mappings::delete_alias)),
-        );
-}
-
-/// What clients show.
-fn key_routes(config: &mut web::ServiceConfig) {
-    config
-        .service(
-            only("GET, POST", "/api/keys", web::get().to(keys::list)).route(web::post().to(keys::create)),
-        )
-        .service(
-            only("GET, PUT, PATCH, DELETE", "/api/keys/{id}", web::get().to(keys::one))
-                .route(web::put().to(keys::replace))
-                .route(web::patch().to(keys::patch))
-                .route(web::delete().to(keys::delete)),
-        );
-}
-
-/// Connections, and what limits and shares them.
-fn account_routes(config: &mut web::ServiceConfig) {
-    config
-        .service(
-            only("GET, POST", "/api/provider-nodes", web::get().to(provider_nodes::list))
-                .route(web::post().to(provider_nodes::create)),
-        )
-        .service(
-            only("GET, PUT, PATCH, DELETE", "/api/provider-nodes/{id}", web::get().to(provider_nodes::one))
-                .route(web::put().to(provider_nodes::replace))
-                .route(web::patch().to(provider_nodes::patch))
-                .route(web::delete().to(provider_nodes::delete)),
-        )
-        .service(
-            only("GET, POST", "/api/providers", web::get().to(providers::list))
-                .route(web::post().to(providers::create)),
-        )
-        .service(
-            only("GET, PUT, PATCH, DELETE", "/api/providers/{id}", web::get().to(providers::one))
-                .route(web::put().to(providers::replace))
-                .route(web::patch().to(providers::patch))
-                .route(web::delete().to(providers::delete)),
-        )
-        .service(
-            only("GET, POST", "/api/quota-pools", web::get().to(quota_pools::list))
-                .route(web::post().to(quota_pools::create)),
-        )
-        .service(
-            only("GET, PUT, PATCH, DELETE", "/api/quota-pools/{id}", web::get().to(quota_pools::one))
-                .route(web::put().to(quota_pools::replace))
-                .route(web::patch().to(quota_pools::patch))
-                .route(web::delete().to(quota_pools::delete)),
+            only("GET, POST, DELETE", "/api/models/alias", web::get().to(aliases::all))
+                .route(web::post().to(aliases::set))
+                .route(web::delete().to(aliases::delete)),
         )
         .service(
             only("GET, POST", "/api/rate-limits", web::get().to(rate_limits::list))
                 .route(web::post().to(rate_limits::protect)),
         );
+}
+
+/// What can be made, changed and taken away.
+fn entity_routes(config: &mut web::ServiceConfig) {
+    fn plain<E: Entity>(config: &mut web::ServiceConfig, path: &str) {
+        entities::routes::<E>(config, path, web::get().to(entities::list::<E>));
+    }
+    plain::<combos::Combos>(config, "/api/combos");
+    plain::<mappings::Mappings>(config, "/api/model-combo-mappings");
+    plain::<keys::Keys>(config, "/api/keys");
+    plain::<provider_nodes::Nodes>(config, "/api/provider-nodes");
+    plain::<quota_pools::Pools>(config, "/api/quota-pools");
+    entities::routes::<providers::Connections>(config, "/api/providers", web::get().to(providers::list));
 }

@@ -1,7 +1,7 @@
 //! The data plane: our own addresses, statuses and headers.
 
 pub mod auth;
-mod body;
+pub mod body;
 mod early;
 mod enter;
 pub mod errors;

@@ -1,6 +1,10 @@
 //! Who may manage: the admin token, or a key with scope `manage` (contract 4).
 
-use actix_web::{HttpRequest, web};
+use std::future::{Ready, ready};
+use std::ops::Deref;
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest, web};
 use arc_swap::ArcSwap;
 use subtle::ConstantTimeEq;
 
@@ -21,10 +25,24 @@ pub(super) fn is_operator(request: &HttpRequest) -> bool {
     settings.is_some_and(|settings| settings.load().keys.manages(token, now))
 }
 
-/// Refuses whoever is no operator: 401 and nothing else.
-pub(super) fn require(request: &HttpRequest) -> Result<(), Refusal> {
-    match is_operator(request) {
-        true => Ok(()),
-        false => Err(Refusal::Unauthorised),
+/// An operator's way to the control plane. The first argument of a handler: whoever is no operator
+/// is refused before a body is read, with 401 and nothing else.
+pub(super) struct Operator(web::Data<Admin>);
+
+impl FromRequest for Operator {
+    type Error = Refusal;
+    type Future = Ready<Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let admin = request.app_data::<web::Data<Admin>>().filter(|_| is_operator(request));
+        ready(admin.map(|admin| Self(admin.clone())).ok_or(Refusal::Unauthorised))
+    }
+}
+
+impl Deref for Operator {
+    type Target = Admin;
+
+    fn deref(&self) -> &Admin {
+        &self.0
     }
 }

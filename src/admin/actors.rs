@@ -5,20 +5,20 @@ use std::sync::Arc;
 use ::actors::connection::{self, ConnectionShared};
 use ::actors::lockout::{self, LockoutShared};
 use ::actors::provider::{self, ProviderShared};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use policy::lockout::LockKey;
 use policy::time::Millis;
 use serde_json::{Value, json};
 
+use super::Admin;
+use super::access::Operator;
 use super::errors::Refusal;
 use super::gates;
 use super::views;
-use super::{Admin, access};
 use crate::http::errors::rfc3339;
 
 /// Every actor.
-pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn list(admin: Operator) -> Result<HttpResponse, Refusal> {
     let (board, now) = (admin.owners.router.board.load(), admin.owners.clock.now());
     let directory = &admin.owners.directory;
     let mut rows = vec![admin.router_row(), admin.store_row()];
@@ -69,12 +69,7 @@ fn find_lockout(admin: &Admin, id: &str) -> Option<Arc<LockoutShared>> {
 }
 
 /// One actor's whole state.
-pub(super) async fn one(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn one(admin: Operator, path: web::Path<(String, String)>) -> Result<HttpResponse, Refusal> {
     let (kind, id) = path.into_inner();
     describe(&admin, find(&admin, &kind, &id)?).await
 }

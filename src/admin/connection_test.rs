@@ -18,9 +18,11 @@ use policy::plan::{Forced, Planned};
 use policy::verdict::Verdict;
 use serde_json::{Map, Value, json};
 
+use super::Admin;
+use super::access::Operator;
 use super::errors::Refusal;
+use super::input::Body;
 use super::views;
-use super::{Admin, access};
 use crate::relay::{Checkup, Worker, checkup};
 
 /// Reads nothing, `{}`, or `{"model": ID}`.
@@ -51,12 +53,11 @@ fn first_model(provider: &ProviderEntry, connection: &ConnectionId) -> Option<Mo
 
 /// Tests.
 pub(super) async fn test(
+    admin: Operator,
     request: HttpRequest,
-    admin: web::Data<Admin>,
     id: web::Path<String>,
-    body: web::Bytes,
+    body: Body,
 ) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
     let worker = request.app_data::<Rc<Worker>>().expect("every worker is given its own").clone();
     let wanted = model(&body)?;
     let unknown = || Refusal::NotFound("connection".into(), id.clone());

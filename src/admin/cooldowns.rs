@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ::actors::connection::{ConnectionShared, Order};
 use ::actors::lockout::{LockoutShared, Remove};
 use ::actors::messages::Barrier;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use policy::board::{Board, ConnectionView};
 use policy::ids::ConnectionId;
 use policy::lockout::LockoutView;
@@ -16,8 +16,10 @@ use policy::time::Millis;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::access::Operator;
 use super::errors::Refusal;
-use super::{Admin, access, input, views};
+use super::input::{self, Body};
+use super::{Admin, views};
 use crate::http::errors::rfc3339;
 
 /// `?provider=`
@@ -29,11 +31,9 @@ pub(super) struct Filter {
 
 /// Every connection that rests, has a lock or is terminal.
 pub(super) async fn list(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
+    admin: Operator,
     filter: Result<web::Query<Filter>, actix_web::Error>,
 ) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
     let filter = filter.map_err(|_| Refusal::invalid("query", "accepted: provider"))?.into_inner();
     let (board, now) = (admin.owners.router.board.load(), admin.owners.clock.now());
     let mut rows = Vec::new();
@@ -126,12 +126,7 @@ struct Counts {
 }
 
 /// Clears cooldowns and locks of connections that are not terminal.
-pub(super) async fn clear(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn clear(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
     let mut counts = Counts::default();
     let connections = chosen(&admin, whom(&body)?, &mut counts)?;
     admin.settle_board().await;

@@ -1,12 +1,22 @@
-//! What combos and mappings have in common when operators change them: how a body becomes a
-//! stored entity, and how it goes again.
+//! What operators make, change and take away under an address of its own: combos, mappings, keys,
+//! providers, connections, quota pools (routing 14.1). The way is one: read, edit a copy of what is
+//! stored, check, flush, apply, answer with what is in force. Each kind says what is its own.
 
+use std::sync::Arc;
+
+use actix_web::{HttpResponse, web};
 use policy::time::Millis;
 use serde_json::{Map, Value, json};
 
+use super::Admin;
+use super::access::Operator;
 use super::errors::Refusal;
+use super::input::Object;
+use crate::app::Live;
 use crate::http::errors::rfc3339;
-use crate::settings::{Source, StoredEntities, StoredEntity};
+use crate::http::only;
+use crate::settings::{Loaded, Secret, Source, Stored, StoredEntities, StoredEntity};
+use crate::storage::Vault;
 
 /// Whether a body is the whole entity or a change of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,16 +25,165 @@ pub(super) enum Mode {
     Patch,
 }
 
-/// The fields of a change: those that only describe are not read, so that what a GET showed can be
-/// sent back. `of`: what it is called, under either of `names`.
-pub(super) fn fields(
-    mut body: Map<String, Value>,
-    names: &[&str],
-    of: &str,
-) -> Result<Map<String, Value>, Refusal> {
-    for field in READ_ONLY {
-        body.remove(field);
+/// What an edit works with: it runs later, when no other change runs, on a copy of what is stored.
+/// What is refused there has changed nothing.
+pub(super) struct Edit {
+    pub(super) live: Arc<Live>,
+    pub(super) vault: Arc<Vault>,
+    pub(super) now: Millis,
+}
+
+impl Edit {
+    pub(super) fn new(admin: &Admin) -> Self {
+        Self { live: admin.live.clone(), vault: admin.vault.clone(), now: admin.owners.clock.now() }
     }
+}
+
+/// What is in force, and what of it is stored.
+pub(super) struct Seen<'a> {
+    pub(super) admin: &'a Admin,
+    pub(super) loaded: Arc<Loaded>,
+    pub(super) stored: Stored,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) async fn by(admin: &'a Admin) -> Self {
+        let stored = admin.live.stored().await;
+        Self { admin, loaded: admin.live.current(), stored }
+    }
+
+    /// What a change is answered with: how it is now, and what is to be said of it.
+    fn answer<E: Entity>(&self, id: &str, idle: &[String]) -> Result<Value, Refusal> {
+        let mut shown = E::show(self, id)?;
+        warn_of_idle(&mut shown, idle);
+        if let Some(warning) = E::warning(self, id) {
+            shown["warning"] = warning;
+        }
+        Ok(shown)
+    }
+}
+
+/// What was made.
+pub(super) struct Made {
+    pub(super) id: String,
+    /// Fields that do nothing yet.
+    pub(super) idle: Vec<String>,
+    /// What opens it, shown this once.
+    pub(super) secret: Option<Secret>,
+}
+
+impl Made {
+    pub(super) fn plain(id: String) -> Self {
+        Self { id, idle: Vec::new(), secret: None }
+    }
+}
+
+/// One kind of them. `create`, `update` and `remove` edit what is stored; `update` answers with the
+/// fields that do nothing yet.
+pub(super) trait Entity: 'static {
+    /// In logs, after `a`.
+    const KIND: &'static str;
+    /// What the list of them is called.
+    const LIST: &'static str;
+    /// The last segment of an address.
+    const SEGMENT: &'static str = "{id}";
+    /// What a read shows and no change can name; what a GET showed can be sent back.
+    const READ_ONLY: &'static [&'static str];
+
+    /// All of them, in order.
+    fn rows(seen: &Seen<'_>) -> Vec<Value>;
+    /// One of them.
+    fn show(seen: &Seen<'_>, id: &str) -> Result<Value, Refusal>;
+    /// What an operator who changed it is told.
+    fn warning(_: &Seen<'_>, _: &str) -> Option<Value> {
+        None
+    }
+    fn create(edit: &Edit, stored: &mut Stored, body: Map<String, Value>) -> Result<Made, Refusal>;
+    fn update(
+        edit: &Edit,
+        stored: &mut Stored,
+        id: &str,
+        change: (Map<String, Value>, Mode),
+    ) -> Result<Vec<String>, Refusal>;
+    /// Takes a stored one away; what the file has under that name is in force again.
+    fn remove(edit: &Edit, stored: &mut Stored, id: String) -> Result<(), Refusal>;
+}
+
+type Answer = Result<HttpResponse, Refusal>;
+
+/// The routes of one kind. `all`: who lists them.
+pub(super) fn routes<E: Entity>(config: &mut web::ServiceConfig, path: &str, all: actix_web::Route) {
+    let one = format!("{path}/{}", E::SEGMENT);
+    config.service(only("GET, POST", path, all).route(web::post().to(create::<E>))).service(
+        only("GET, PUT, PATCH, DELETE", &one, web::get().to(show::<E>))
+            .route(web::put().to(replace::<E>))
+            .route(web::patch().to(patch::<E>))
+            .route(web::delete().to(delete::<E>)),
+    );
+}
+
+pub(super) async fn list<E: Entity>(admin: Operator) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ E::LIST: E::rows(&Seen::by(&admin).await) }))
+}
+
+async fn show<E: Entity>(admin: Operator, id: web::Path<String>) -> Answer {
+    Ok(HttpResponse::Ok().json(E::show(&Seen::by(&admin).await, &id)?))
+}
+
+async fn create<E: Entity>(admin: Operator, Object(body): Object) -> Answer {
+    let edit = Edit::new(&admin);
+    let Made { id, idle, secret } = change(&admin, move |stored| E::create(&edit, stored, body)).await?;
+    tracing::info!(%id, "an operator made a {}", E::KIND);
+    let mut answer = Seen::by(&admin).await.answer::<E>(&id, &idle)?;
+    let mut response = HttpResponse::Created();
+    if let Some(secret) = secret {
+        answer["key"] = secret.expose().into();
+        response.insert_header(("cache-control", "no-store"));
+    }
+    Ok(response.json(answer))
+}
+
+/// Puts a whole one in its place.
+async fn replace<E: Entity>(admin: Operator, id: web::Path<String>, Object(body): Object) -> Answer {
+    update::<E>(&admin, id.into_inner(), body, Mode::Replace).await
+}
+
+/// Changes the fields that are named; null clears one.
+async fn patch<E: Entity>(admin: Operator, id: web::Path<String>, Object(body): Object) -> Answer {
+    update::<E>(&admin, id.into_inner(), body, Mode::Patch).await
+}
+
+async fn update<E: Entity>(admin: &Admin, id: String, mut body: Map<String, Value>, mode: Mode) -> Answer {
+    body.retain(|field, _| !E::READ_ONLY.contains(&field.as_str()));
+    let mut idle = Vec::new();
+    if !body.is_empty() || mode == Mode::Replace {
+        let (edit, of) = (Edit::new(admin), id.clone());
+        idle = change(admin, move |stored| E::update(&edit, stored, &of, (body, mode))).await?;
+        tracing::info!(%id, "an operator changed a {}", E::KIND);
+    }
+    Ok(HttpResponse::Ok().json(Seen::by(admin).await.answer::<E>(&id, &idle)?))
+}
+
+async fn delete<E: Entity>(admin: Operator, id: web::Path<String>) -> Answer {
+    let id = id.into_inner();
+    let (edit, of) = (Edit::new(&admin), id.clone());
+    change(&admin, move |stored| E::remove(&edit, stored, of)).await?;
+    tracing::info!(%id, "an operator deleted a {}", E::KIND);
+    Ok(HttpResponse::Ok().json(json!({"success": true})))
+}
+
+/// Changes what is stored, and waits until everybody sees it.
+pub(super) async fn change<T: 'static>(
+    admin: &Admin,
+    edit: impl FnOnce(&mut Stored) -> Result<T, Refusal> + 'static,
+) -> Result<T, Refusal> {
+    let answer = admin.live.change(edit).await?;
+    admin.settle_board().await;
+    Ok(answer)
+}
+
+/// Refuses a new name; what is not named, or is named as it is, goes on.
+pub(super) fn keep_name(body: &mut Map<String, Value>, names: &[&str], of: &str) -> Result<(), Refusal> {
     for name in names {
         match body.remove(*name) {
             None | Some(Value::Null) => {}
@@ -34,11 +193,8 @@ pub(super) fn fields(
             }
         }
     }
-    Ok(body)
+    Ok(())
 }
-
-/// Fields that only describe.
-const READ_ONLY: [&str; 6] = ["source", "overrides", "createdAt", "updatedAt", "warning", "warnings"];
 
 /// RFC 7386: objects merge, null clears, everything else takes the place of what was there.
 pub(super) fn merge(base: &mut Map<String, Value>, change: Map<String, Value>) {
@@ -46,6 +202,11 @@ pub(super) fn merge(base: &mut Map<String, Value>, change: Map<String, Value>) {
         match (base.get_mut(&field), value) {
             (_, Value::Null) => drop(base.remove(&field)),
             (Some(Value::Object(inner)), Value::Object(change)) => merge(inner, change),
+            (_, Value::Object(change)) => {
+                let mut inner = Map::new();
+                merge(&mut inner, change);
+                base.insert(field, inner.into());
+            }
             (_, value) => drop(base.insert(field, value)),
         }
     }
@@ -73,6 +234,18 @@ pub(super) fn describe(
     }
 }
 
+/// The same, where what is not known is null. `dates`: when it was first and last stored.
+pub(super) fn describe_whole(
+    shown: &mut Map<String, Value>,
+    (source, replaces): (Source, Option<Source>),
+    dates: Option<(Millis, Millis)>,
+) {
+    shown.insert("source".into(), source_name(source).into());
+    shown.insert("overrides".into(), replaces.map(source_name).into());
+    shown.insert("createdAt".into(), dates.map(|dates| rfc3339(dates.0)).into());
+    shown.insert("updatedAt".into(), dates.map(|dates| rfc3339(dates.1)).into());
+}
+
 /// The word for who made something.
 pub(super) fn source_name(source: Source) -> &'static str {
     match source {
@@ -83,9 +256,26 @@ pub(super) fn source_name(source: Source) -> &'static str {
 }
 
 /// Fields that do nothing yet: nothing is ignored silently.
-pub(super) fn warn_of_idle(shown: &mut Value, idle: &[String]) {
+fn warn_of_idle(shown: &mut Value, idle: &[String]) {
     if !idle.is_empty() {
         let warning = |field: &String| json!({"field": field, "message": "is kept, but not acted on yet"});
         shown["warnings"] = idle.iter().map(warning).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::merge;
+
+    #[test]
+    fn a_patch_merges_objects_and_null_clears() {
+        let mut base = json!({"a": 1, "o": {"x": 1, "y": 2}, "l": [1]});
+        let change =
+            json!({"a": null, "o": {"x": null, "z": {"n": null, "m": 3}}, "l": [2], "new": {"n": null}});
+        let (Value::Object(base_map), Value::Object(change)) = (&mut base, change) else { panic!("objects") };
+        merge(base_map, change);
+        assert_eq!(base, json!({"o": {"y": 2, "z": {"m": 3}}, "l": [2], "new": {}}));
     }
 }

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::json;
 
+use crate::http::errors::Code;
 use crate::settings::Detail;
 
 /// Why an operator's request is refused.
@@ -42,6 +43,9 @@ pub(super) enum Refusal {
     /// Others hang on it.
     #[error("`{0}` is named by connections: {1}; delete them first, or give them another provider")]
     InUse(String, String),
+    /// The body is longer than so many bytes.
+    #[error("the body is larger than the {0} bytes that are accepted")]
+    TooLarge(usize),
     /// Nothing can be sealed.
     #[error("there is no key to seal secrets with; the log of the start says why")]
     NoKey,
@@ -75,6 +79,7 @@ impl ResponseError for Refusal {
             Self::NotFound(..) => StatusCode::NOT_FOUND,
             Self::Unavailable | Self::Unkept | Self::NoKey => StatusCode::SERVICE_UNAVAILABLE,
             Self::Invalid(..) | Self::Fields(..) => StatusCode::BAD_REQUEST,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Exists(..) | Self::FromFile(_) | Self::Fixed(_) | Self::InUse(..) | Self::Terminal(..) => {
                 StatusCode::CONFLICT
             }
@@ -88,6 +93,7 @@ impl ResponseError for Refusal {
             Self::Unavailable | Self::Unkept | Self::NoKey => "service_unavailable",
             Self::Terminal(..) => "terminal_state",
             Self::Invalid(..) | Self::Fields(..) => "invalid_request",
+            Self::TooLarge(_) => Code::RequestTooLarge.as_str(),
             Self::Exists(..) => "already_exists",
             Self::FromFile(_) | Self::Fixed(_) => "ENTITY_FROM_FILE",
             Self::InUse(..) => "provider_in_use",

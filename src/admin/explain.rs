@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use actors::router::pick::{Look, Pick};
 use policy::catalogue::Dialect;
 use policy::lease::{Fence, OwnerHash};
@@ -12,9 +12,10 @@ use policy::plan::{NoPlan, Place, Plan, Planned};
 use policy::request::Traits;
 use serde_json::{Map, Value, json};
 
+use super::access::Operator;
 use super::decisions::exclusion;
 use super::errors::Refusal;
-use super::{Admin, access, input};
+use super::input::{self, Body};
 use crate::http::errors::of_no_plan;
 use crate::http::state::HttpSettings;
 use crate::http::traits::named;
@@ -24,12 +25,10 @@ const DIALECTS: [Dialect; 3] = [Dialect::Openai, Dialect::Anthropic, Dialect::Re
 
 /// The plan for a model.
 pub(super) async fn explain(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
+    admin: Operator,
     settings: web::Data<arc_swap::ArcSwap<HttpSettings>>,
-    body: web::Bytes,
+    body: Body,
 ) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
     let fields = input::fields(&body, &ACCEPTED)?;
     let model = input::text(&fields, "model")?
         .ok_or_else(|| Refusal::invalid("model", "must be given: what a client would write as `model`"))?;
@@ -66,7 +65,7 @@ pub(super) async fn explain(
 
 /// A managed key asks under its lease: the one that was taken with it last, else one that is still to
 /// be taken, by an owner whom nobody knows (rules 7.4.1).
-fn lease(admin: &Admin, key: &str) -> Fence {
+fn lease(admin: &Operator, key: &str) -> Fence {
     let now = admin.owners.clock.now();
     let latest = admin.owners.tenancies().with(|book| {
         let row = book.latest_of(key, now)?;

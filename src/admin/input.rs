@@ -1,8 +1,15 @@
 //! Bodies and queries of operators, read strictly: what is not known is refused by name.
 
+use std::ops::Deref;
+
+use actix_web::{FromRequest, HttpRequest, dev, web};
+use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 
 use super::errors::Refusal;
+use crate::http::body::{Unread, read};
+use crate::settings::is_id;
 
 /// The fields of a JSON object; anything but `accepted` is refused. An empty body has none.
 pub(super) fn fields(body: &[u8], accepted: &[&str]) -> Result<Map<String, Value>, Refusal> {
@@ -37,8 +44,62 @@ pub(super) fn flag(fields: &Map<String, Value>, name: &str) -> Result<bool, Refu
     }
 }
 
-/// A body with at least one field.
-pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+/// The id of an entity that is made, if it is given one.
+pub(super) fn id(body: &mut Map<String, Value>) -> Result<Option<String>, Refusal> {
+    match body.remove("id") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(id)) if is_id(&id) => Ok(Some(id)),
+        Some(_) => Err(Refusal::invalid("id", "is no id, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -")),
+    }
+}
+
+/// Longest body of an operator, bytes.
+const LONGEST: usize = 256 * 1024;
+
+/// A body, as it came.
+pub(super) struct Body(Bytes);
+
+impl FromRequest for Body {
+    type Error = Refusal;
+    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), web::Payload::from_request(request, payload));
+        Box::pin(async move {
+            let payload = payload.await.expect("a payload is there");
+            match read(payload, request.headers(), LONGEST).await {
+                Ok(body) => Ok(Self(body)),
+                Err(Unread::TooLarge) => Err(Refusal::TooLarge(LONGEST)),
+                Err(Unread::Stalled | Unread::Broken) => {
+                    Err(Refusal::invalid("body", "ended before it was complete"))
+                }
+            }
+        })
+    }
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A body that is an object with at least one field.
+pub(super) struct Object(pub(super) Map<String, Value>);
+
+impl FromRequest for Object {
+    type Error = Refusal;
+    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
+        let body = Body::from_request(request, payload);
+        Box::pin(async move { object(&body.await?).map(Self) })
+    }
+}
+
+fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) if !fields.is_empty() => Ok(fields),
         Ok(_) => Err(Refusal::invalid("body", "must be a JSON object with at least one field")),

@@ -14,8 +14,8 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Everything that is counted.
 pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    if !admin.metrics_public.load(Ordering::Relaxed) {
-        access::require(&request)?;
+    if !admin.metrics_public.load(Ordering::Relaxed) && !access::is_operator(&request) {
+        return Err(Refusal::Unauthorised);
     }
     admin.refresh();
     Ok(HttpResponse::Ok().content_type(CONTENT_TYPE).body(admin.metrics.text()))

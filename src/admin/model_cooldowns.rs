@@ -3,19 +3,20 @@
 
 use std::cmp::Reverse;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use policy::lockout::{LockScope, LockoutView};
 use policy::time::Millis;
 use serde_json::{Map, Value, json};
 
+use super::Admin;
+use super::access::Operator;
 use super::cooldowns::remove_all;
 use super::errors::Refusal;
-use super::{Admin, access, input};
+use super::input::{self, Body};
 use crate::http::errors::rfc3339;
 
 /// Every lock that bars something now, the one that ends last first.
-pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn list(admin: Operator) -> Result<HttpResponse, Refusal> {
     let (board, now) = (admin.owners.router.board.load(), admin.owners.clock.now());
     let mut items = Vec::new();
     for (connection, locks) in &board.lockouts {
@@ -65,12 +66,7 @@ fn needed(fields: &Map<String, Value>, name: &str) -> Result<String, Refusal> {
 }
 
 /// Removes locks.
-pub(super) async fn remove(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn remove(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
     let which = which(&body)?;
     check(&admin, &which)?;
     admin.settle_board().await;

@@ -8,13 +8,15 @@ use ::actors::mailbox::Unanswered;
 use ::actors::messages::{Barrier, Owner};
 use ::actors::provider::{Order as ProviderOrder, ProviderShared};
 use ::actors::router::family::Restart;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use policy::time::Millis;
 use serde_json::{Map, Value, json};
 
+use super::Admin;
+use super::access::Operator;
 use super::actors::{Named, describe, find};
 use super::errors::Refusal;
-use super::{Admin, access};
+use super::input::Body;
 
 /// A message and how long it is for.
 struct Order {
@@ -60,12 +62,10 @@ fn accepted(kind: &str) -> &'static str {
 
 /// Carries the order out and answers the actor's new state.
 pub(super) async fn order(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
+    admin: Operator,
     path: web::Path<(String, String)>,
-    body: web::Bytes,
+    body: Body,
 ) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
     let (kind, id) = path.into_inner();
     let named = find(&admin, &kind, &id)?;
     let order = parse(&body)?;

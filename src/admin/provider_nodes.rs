@@ -4,133 +4,67 @@
 
 mod edit;
 
-use actix_web::{HttpRequest, HttpResponse, web};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use self::edit::Edit;
+use super::entities::{Edit, Entity, Made, Mode, Seen, describe_whole};
 use super::errors::Refusal;
-use super::input::object;
 use super::providers::secrets::{GAP, mask};
-use super::providers::view::source;
-use super::{Admin, access};
-use crate::http::errors::rfc3339;
 use crate::settings::{Kept, Provider, Secret, Settings, Source, Stored, connections_of, show_provider};
 
-/// What a read shows and no body can change; a client may send it back.
-const READ_ONLY: [&str; 5] = ["connections", "source", "overrides", "createdAt", "updatedAt"];
+/// Providers, by id.
+pub(super) struct Nodes;
 
-/// All of them, by id.
-pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    let stored = admin.live.stored().await;
-    let loaded = admin.live.current();
-    let settings = &loaded.settings;
-    let mut providers: Vec<&Provider> = settings.providers.iter().collect();
-    providers.sort_by(|a, b| a.id.cmp(&b.id));
-    let rows: Vec<Value> = providers.into_iter().map(|provider| show(provider, settings, &stored)).collect();
-    Ok(HttpResponse::Ok().json(json!({ "nodes": rows })))
-}
+impl Entity for Nodes {
+    const KIND: &'static str = "provider";
+    const LIST: &'static str = "nodes";
+    const READ_ONLY: &'static [&'static str] =
+        &["connections", "source", "overrides", "createdAt", "updatedAt"];
 
-/// One of them.
-pub(super) async fn one(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: web::Path<String>,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    Ok(HttpResponse::Ok().json(shown(&admin, &id).await?))
-}
-
-/// Makes one.
-pub(super) async fn create(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    let body = object(&body)?;
-    let edit = Edit::new(&admin);
-    let id = super::providers::change(&admin, move |stored| edit.create(stored, body)).await?;
-    tracing::info!(provider = %id, "an operator made a provider");
-    Ok(HttpResponse::Created().json(shown(&admin, &id).await?))
-}
-
-/// Puts a whole one in its place; headers and a client secret that are not given stay.
-pub(super) async fn replace(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: web::Path<String>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    update(request, admin, id.into_inner(), &body, true).await
-}
-
-/// Changes the fields that are named; null clears one.
-pub(super) async fn patch(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: web::Path<String>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    update(request, admin, id.into_inner(), &body, false).await
-}
-
-async fn update(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: String,
-    body: &[u8],
-    whole: bool,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    let mut body = object(body)?;
-    body.retain(|field, _| !READ_ONLY.contains(&field.as_str()));
-    if body.is_empty() && !whole {
-        return Ok(HttpResponse::Ok().json(shown(&admin, &id).await?));
+    fn rows(seen: &Seen<'_>) -> Vec<Value> {
+        let settings = &seen.loaded.settings;
+        let mut providers: Vec<&Provider> = settings.providers.iter().collect();
+        providers.sort_by(|a, b| a.id.cmp(&b.id));
+        providers.into_iter().map(|provider| show(provider, settings, &seen.stored)).collect()
     }
-    let (edit, of) = (Edit::new(&admin), id.clone());
-    super::providers::change(&admin, move |stored| edit.update(stored, &of, body, whole)).await?;
-    tracing::info!(provider = %id, "an operator changed a provider");
-    Ok(HttpResponse::Ok().json(shown(&admin, &id).await?))
-}
 
-/// Takes a stored one away; what the file has of that id is in force again. One that only the store
-/// has goes when no connection names it any more.
-pub(super) async fn delete(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: web::Path<String>,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    let id = id.into_inner();
-    let (live, of) = (admin.live.clone(), id.clone());
-    let removed = super::providers::change(&admin, move |stored| {
-        let loaded = live.current();
-        let known = find(&loaded.settings, &of)?;
+    fn show(seen: &Seen<'_>, id: &str) -> Result<Value, Refusal> {
+        let settings = &seen.loaded.settings;
+        Ok(show(find(settings, id)?, settings, &seen.stored))
+    }
+
+    fn create(edit: &Edit, stored: &mut Stored, body: Map<String, Value>) -> Result<Made, Refusal> {
+        edit::create(edit, stored, body).map(Made::plain)
+    }
+
+    /// Headers and a client secret that are not given stay.
+    fn update(
+        edit: &Edit,
+        stored: &mut Stored,
+        id: &str,
+        (body, mode): (Map<String, Value>, Mode),
+    ) -> Result<Vec<String>, Refusal> {
+        edit::update(edit, stored, id, body, mode).map(|()| Vec::new())
+    }
+
+    /// One that only the store has goes when no connection names it any more.
+    fn remove(edit: &Edit, stored: &mut Stored, id: String) -> Result<(), Refusal> {
+        let loaded = edit.live.current();
+        let known = find(&loaded.settings, &id)?;
         if known.source != Source::Stored {
-            return Err(Refusal::Fixed(of));
+            return Err(Refusal::Fixed(id));
         }
-        let named = connections_of(&loaded.settings, &of);
+        let named = connections_of(&loaded.settings, &id);
         if known.replaces.is_none() && !named.is_empty() {
-            return Err(Refusal::InUse(of, named.join(", ")));
+            return Err(Refusal::InUse(id, named.join(", ")));
         }
-        stored.providers.remove(&of);
+        stored.providers.remove(&id);
         Ok(())
-    });
-    removed.await?;
-    tracing::info!(provider = %id, "an operator deleted a provider");
-    Ok(HttpResponse::Ok().json(json!({"success": true})))
+    }
 }
 
 fn find<'a>(settings: &'a Settings, id: &str) -> Result<&'a Provider, Refusal> {
     let found = settings.providers.iter().find(|provider| provider.id.as_str() == id);
     found.ok_or_else(|| Refusal::NotFound("provider".into(), id.into()))
-}
-
-async fn shown(admin: &Admin, id: &str) -> Result<Value, Refusal> {
-    let stored = admin.live.stored().await;
-    let loaded = admin.live.current();
-    Ok(show(find(&loaded.settings, id)?, &loaded.settings, &stored))
 }
 
 fn show(provider: &Provider, settings: &Settings, stored: &Stored) -> Value {
@@ -151,9 +85,7 @@ fn show(provider: &Provider, settings: &Settings, stored: &Stored) -> Value {
         shown.insert("headers".into(), GAP.to_string().into());
     }
     shown.insert("connections".into(), connections_of(settings, id).into());
-    shown.insert("source".into(), source(provider.source).into());
-    shown.insert("overrides".into(), provider.replaces.map(source).into());
-    shown.insert("createdAt".into(), record.map(|record| rfc3339(record.created_at)).into());
-    shown.insert("updatedAt".into(), record.map(|record| rfc3339(record.updated_at)).into());
+    let dates = record.map(|record| (record.created_at, record.updated_at));
+    describe_whole(&mut shown, (provider.source, provider.replaces), dates);
     shown.into()
 }

@@ -2,57 +2,38 @@
 //! What is made or changed here is on disk before the answer and applies at once. The models
 //! of a pool are no combos that could be listed or changed: they follow from it.
 
-use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value, json};
 
+use super::entities::{Edit, Entity, Made, Mode, Seen};
 use super::errors::Refusal;
-use super::input::object;
-use super::{Admin, access};
+use super::input;
 use crate::app::offered_models;
 use crate::http::errors::rfc3339;
-use crate::settings::{QuotaPool, Settings, Stored, is_id, read_pool};
+use crate::settings::{QuotaPool, Settings, Stored, read_pool};
 
-/// All of them, by id.
-pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    let loaded = admin.live.current();
-    let settings = &loaded.settings;
-    let pools: Vec<Value> = settings.pools.iter().map(|(id, pool)| show(id, pool, settings)).collect();
-    Ok(HttpResponse::Ok().json(json!({"pools": pools})))
-}
+/// Quota pools, by id.
+pub(super) struct Pools;
 
-/// One of them.
-pub(super) async fn one(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: web::Path<String>,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    Ok(HttpResponse::Ok().json(shown(&admin, &id)?))
-}
+impl Entity for Pools {
+    const KIND: &'static str = "quota pool";
+    const LIST: &'static str = "pools";
+    const READ_ONLY: &'static [&'static str] =
+        &["id", "provider", "models", "createdAt", "updatedAt", "warnings"];
 
-/// Makes one.
-pub(super) async fn create(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    let mut body = object(&body)?;
-    let given = match body.remove("id") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(id)) if is_id(&id) => Some(id),
-        Some(_) => {
-            return Err(Refusal::invalid(
-                "id",
-                "is no id, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -",
-            ));
-        }
-    };
-    let (live, now) = (admin.live.clone(), admin.owners.clock.now());
-    let id = admin.live.change(move |stored: &mut Stored| {
-        let mut pool = read_pool(&body, &live.current().settings).map_err(Refusal::of)?;
-        (pool.created_at, pool.updated_at) = (now, now);
+    fn rows(seen: &Seen<'_>) -> Vec<Value> {
+        let settings = &seen.loaded.settings;
+        settings.pools.iter().map(|(id, pool)| show(id, pool, settings)).collect()
+    }
+
+    fn show(seen: &Seen<'_>, id: &str) -> Result<Value, Refusal> {
+        let settings = &seen.loaded.settings;
+        Ok(show(id, settings.pools.get(id).ok_or_else(|| unknown(id))?, settings))
+    }
+
+    fn create(edit: &Edit, stored: &mut Stored, mut body: Map<String, Value>) -> Result<Made, Refusal> {
+        let given = input::id(&mut body)?;
+        let mut pool = read_pool(&body, &edit.live.current().settings).map_err(Refusal::of)?;
+        (pool.created_at, pool.updated_at) = (edit.now, edit.now);
         let id = match given {
             Some(id) if stored.pools.contains_key(&id) => {
                 return Err(Refusal::Exists("quota pool".into(), id));
@@ -61,93 +42,31 @@ pub(super) async fn create(
             None => free_id(&pool, stored),
         };
         stored.pools.insert(id.clone(), pool);
-        Ok(id)
-    });
-    let id = id.await?;
-    tracing::info!(pool = %id, "an operator made a quota pool");
-    Ok(HttpResponse::Created().json(shown(&admin, &id)?))
-}
+        Ok(Made::plain(id))
+    }
 
-/// Puts a whole one in its place.
-pub(super) async fn replace(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: web::Path<String>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    update(&admin, id.into_inner(), object(&body)?, Mode::Replace).await
-}
-
-/// Changes the fields that are named; null clears one.
-pub(super) async fn patch(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: web::Path<String>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    update(&admin, id.into_inner(), object(&body)?, Mode::Patch).await
-}
-
-/// Whether a body is the whole pool or a change of it.
-#[derive(Clone, Copy)]
-enum Mode {
-    Replace,
-    Patch,
-}
-
-async fn update(
-    admin: &Admin,
-    id: String,
-    mut body: Map<String, Value>,
-    mode: Mode,
-) -> Result<HttpResponse, Refusal> {
-    // What a GET showed can be sent back: what only describes the pool is not read.
-    READ_ONLY.iter().for_each(|field| drop(body.remove(*field)));
-    let (live, of, now) = (admin.live.clone(), id.clone(), admin.owners.clock.now());
-    let changed = admin.live.change(move |stored: &mut Stored| {
-        let old = stored.pools.get(&of).ok_or_else(|| unknown(&of))?;
+    fn update(
+        edit: &Edit,
+        stored: &mut Stored,
+        id: &str,
+        (change, mode): (Map<String, Value>, Mode),
+    ) -> Result<Vec<String>, Refusal> {
+        let old = stored.pools.get(id).ok_or_else(|| unknown(id))?;
         let mut whole = match mode {
             Mode::Replace => Map::new(),
             Mode::Patch => fields(old),
         };
-        whole.extend(body);
-        let mut pool = read_pool(&whole, &live.current().settings).map_err(Refusal::of)?;
-        (pool.created_at, pool.updated_at) = (old.created_at, now);
-        stored.pools.insert(of, pool);
-        Ok::<(), Refusal>(())
-    });
-    changed.await?;
-    tracing::info!(pool = %id, "an operator changed a quota pool");
-    Ok(HttpResponse::Ok().json(shown(admin, &id)?))
-}
+        whole.extend(change);
+        let mut pool = read_pool(&whole, &edit.live.current().settings).map_err(Refusal::of)?;
+        (pool.created_at, pool.updated_at) = (old.created_at, edit.now);
+        stored.pools.insert(id.into(), pool);
+        Ok(Vec::new())
+    }
 
-/// Takes one away, and its models with it.
-pub(super) async fn delete(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    id: web::Path<String>,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
-    let id = id.into_inner();
-    let of = id.clone();
-    let removed = admin.live.change(move |stored: &mut Stored| match stored.pools.remove(&of) {
-        Some(_) => Ok(()),
-        None => Err(unknown(&of)),
-    });
-    removed.await?;
-    tracing::info!(pool = %id, "an operator deleted a quota pool");
-    Ok(HttpResponse::Ok().json(json!({"success": true})))
-}
-
-/// Fields that only describe.
-const READ_ONLY: [&str; 6] = ["id", "provider", "models", "createdAt", "updatedAt", "warnings"];
-
-fn shown(admin: &Admin, id: &str) -> Result<Value, Refusal> {
-    let loaded = admin.live.current();
-    let pool = loaded.settings.pools.get(id).ok_or_else(|| unknown(id))?;
-    Ok(show(id, pool, &loaded.settings))
+    /// Its models go with it.
+    fn remove(_: &Edit, stored: &mut Stored, id: String) -> Result<(), Refusal> {
+        stored.pools.remove(&id).map(drop).ok_or_else(|| unknown(&id))
+    }
 }
 
 fn show(id: &str, pool: &QuotaPool, settings: &Settings) -> Value {

@@ -5,20 +5,21 @@
 //! protected (flow 5.6). Owners have heard of the change before the answer.
 
 use ::actors::messages::Barrier;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use policy::gate::GateView;
 use serde_json::{Value, json};
 
+use super::access::Operator;
+use super::entities::change;
 use super::errors::Refusal;
 use super::gates::{self, Gates};
-use super::providers::change;
-use super::{Admin, access, health, input};
+use super::health;
+use super::input::{self, Body};
 use crate::app::{gate_settings, is_protected};
 use crate::settings::{Connection, Settings};
 
 /// All connections and their limiters, by provider and id.
-pub(super) async fn list(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn list(admin: Operator) -> Result<HttpResponse, Refusal> {
     let loaded = admin.live.current();
     let gates = Gates::of(&admin);
     let views = gates.by_id();
@@ -75,12 +76,7 @@ fn limiters(connection: &Connection, view: &GateView) -> Vec<Value> {
 }
 
 /// Sets or takes back the flag of one connection.
-pub(super) async fn protect(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn protect(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
     let fields = input::fields(&body, &["connectionId", "enabled"])?;
     let Some(id) = input::text(&fields, "connectionId")? else {
         return Err(Refusal::invalid("connectionId", "is missing: the id of a connection"));

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use ::actors::messages::Barrier;
 use ::actors::provider::{Order, ProviderShared};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use serde_json::json;
 
+use super::Admin;
+use super::access::Operator;
 use super::errors::Refusal;
-use super::{Admin, access, input};
+use super::input::{self, Body};
 
 /// Reads `{}`, nothing, or `{"provider": ID}`.
 fn provider(body: &[u8]) -> Result<Option<String>, Refusal> {
@@ -17,12 +19,7 @@ fn provider(body: &[u8]) -> Result<Option<String>, Refusal> {
 }
 
 /// Resets.
-pub(super) async fn reset(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn reset(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
     let wanted = provider(&body)?;
     let mut providers = admin.owners.directory.providers();
     if let Some(wanted) = &wanted {
@@ -36,8 +33,7 @@ pub(super) async fn reset(
 }
 
 /// `DELETE /api/monitoring/health`: the same for all.
-pub(super) async fn forget(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn forget(admin: Operator) -> Result<HttpResponse, Refusal> {
     let (count, message) = close(&admin, &admin.owners.directory.providers()).await;
     Ok(HttpResponse::Ok().json(json!({"success": true, "resetCount": count, "message": message})))
 }

@@ -5,35 +5,27 @@
 
 use std::sync::Arc;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::HttpResponse;
 use serde_json::{Value, json};
 
+use super::access::Operator;
 use super::errors::Refusal;
-use super::{Admin, access};
+use super::input::Body;
 use crate::app::{ChangeError, Live};
 use crate::settings::{Finding, Origin, Patch, PatchFault, Section, Stored, legacy, tree};
 
 /// `GET /api/resilience`.
-pub(super) async fn resilience(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn resilience(admin: Operator) -> Result<HttpResponse, Refusal> {
     Ok(HttpResponse::Ok().json(shown(&admin.live, Section::Resilience)))
 }
 
 /// `GET /api/settings`.
-pub(super) async fn settings(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn settings(admin: Operator) -> Result<HttpResponse, Refusal> {
     Ok(HttpResponse::Ok().json(shown(&admin.live, Section::Settings)))
 }
 
 /// `GET /api/settings/effective`: every key, its value and who gave it.
-pub(super) async fn effective(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn effective(admin: Operator) -> Result<HttpResponse, Refusal> {
     let current = admin.live.current();
     let entries = current.effective.iter().map(|entry| {
         json!({
@@ -45,22 +37,12 @@ pub(super) async fn effective(
 }
 
 /// `PATCH /api/resilience`.
-pub(super) async fn patch_resilience(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn patch_resilience(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
     change(&admin.live, Section::Resilience, &body).await
 }
 
 /// `PATCH /api/settings`.
-pub(super) async fn patch_settings(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    body: web::Bytes,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn patch_settings(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
     change(&admin.live, Section::Settings, &body).await
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use policy::time::Millis;
 use policy::usage::{Day, GroupBy, RETENTION_DAYS, Tally, Who};
 use serde_json::{Map, Value, json};
 
+use super::access::Operator;
 use super::errors::Refusal;
-use super::{Admin, access};
 use crate::storage::{ReadUsage, Unread};
 
 /// More rows than this are a mistake of the question.
@@ -19,12 +19,7 @@ const USUAL_DAYS: u32 = 29;
 type Query = Result<web::Query<BTreeMap<String, String>>, actix_web::Error>;
 
 /// The rows of these days, added up.
-pub(super) async fn history(
-    request: HttpRequest,
-    admin: web::Data<Admin>,
-    query: Query,
-) -> Result<HttpResponse, Refusal> {
-    access::require(&request)?;
+pub(super) async fn history(admin: Operator, query: Query) -> Result<HttpResponse, Refusal> {
     let query = query.map_err(|_| Refusal::invalid("query", format!("accepted: {ACCEPTED}")))?;
     let asked = asked(&query, admin.owners.clock.now()).map_err(Refusal::Fields)?;
     let store = admin.store.load_full().ok_or(Refusal::Unavailable)?;

@@ -1,141 +1,123 @@
 //! What a body makes of the stored providers. Runs while no other change runs, on a copy: what is
 //! refused here has changed nothing.
 
-use std::sync::Arc;
-
-use policy::time::Millis;
 use serde_json::{Map, Value};
 
 use super::find;
-use crate::admin::Admin;
+use crate::admin::entities::{Edit, Mode, merge};
 use crate::admin::errors::Refusal;
-use crate::admin::providers::edit::merge;
 use crate::admin::providers::secrets::GAP;
-use crate::app::Live;
 use crate::settings::{
     Detail, Kept, Provider, ProviderSecrets, Source, Stored, StoredProvider, check_provider, is_id,
     read_client_secret, read_header,
 };
-use crate::storage::{Vault, provider_record};
+use crate::storage::provider_record;
 
-/// One edit.
-pub(super) struct Edit {
-    live: Arc<Live>,
-    vault: Arc<Vault>,
-    now: Millis,
+/// Makes a provider; its id.
+pub(super) fn create(
+    edit: &Edit,
+    stored: &mut Stored,
+    mut body: Map<String, Value>,
+) -> Result<String, Refusal> {
+    let mut details = Vec::new();
+    let id = match body.remove("id") {
+        Some(Value::String(id)) if is_id(&id) => id,
+        given => {
+            let problem = if given.is_none() { "is missing" } else { "is no id" };
+            let message = format!("{problem}, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -");
+            details.push(Detail::new("id", message));
+            String::new()
+        }
+    };
+    let loaded = edit.live.current();
+    if find(&loaded.settings, &id).is_ok() || stored.providers.contains_key(&id) {
+        return Err(Refusal::Exists("provider".into(), id));
+    }
+    let mut own = ProviderSecrets::default();
+    take_secrets(&mut body, &mut own, &[], &mut details);
+    body.retain(|_, value| !value.is_null());
+    // An id that is wrong is told once.
+    details.extend(check_provider(if id.is_empty() { "new" } else { &id }, &body, &own));
+    if !details.is_empty() {
+        return Err(Refusal::of(details));
+    }
+    let secrets = seal(edit, &id, own)?;
+    let provider = StoredProvider { fields: body, secrets, created_at: edit.now, updated_at: edit.now };
+    stored.providers.insert(id.clone(), provider);
+    Ok(id)
 }
 
-impl Edit {
-    pub(super) fn new(admin: &Admin) -> Self {
-        Self { live: admin.live.clone(), vault: admin.vault.clone(), now: admin.owners.clock.now() }
+/// Changes a provider; of one that is not stored yet, an override is.
+pub(super) fn update(
+    edit: &Edit,
+    stored: &mut Stored,
+    id: &str,
+    mut body: Map<String, Value>,
+    mode: Mode,
+) -> Result<(), Refusal> {
+    let loaded = edit.live.current();
+    let current = find(&loaded.settings, id)?;
+    if current.source == Source::Demo {
+        return Err(Refusal::Fixed(id.to_owned()));
     }
+    if body.remove("id").is_some_and(|given| !given.is_null() && given.as_str() != Some(id)) {
+        return Err(Refusal::invalid("id", "cannot change; delete this provider and make another one"));
+    }
+    let existing = stored.providers.get(id);
+    let kept = existing.map(|existing| existing.secrets.clone()).unwrap_or_default();
+    let before = match &kept {
+        Kept::Open(own, _) => own.clone(),
+        Kept::Inherited | Kept::Sealed(_) => ProviderSecrets::default(),
+    };
+    let (mut details, mut own) = (Vec::new(), before.clone());
+    // A change goes on from what is in force, whoever gave it.
+    if let Some(Value::Object(given)) = body.get_mut("headers").filter(|_| mode == Mode::Patch) {
+        let named = |name: &str| given.keys().any(|other| other.eq_ignore_ascii_case(name));
+        let kept: Vec<&str> =
+            current.headers.iter().map(|(name, _)| name.as_str()).filter(|name| !named(name)).collect();
+        given.extend(kept.into_iter().map(|name| (name.to_owned(), GAP.to_string().into())));
+    }
+    take_secrets(&mut body, &mut own, &current.headers, &mut details);
+    let mut fields = match (mode, existing) {
+        (Mode::Replace, _) => Map::new(),
+        (Mode::Patch, Some(existing)) => existing.fields.clone(),
+        (Mode::Patch, None) => current.given.clone(),
+    };
+    fields.remove("id");
+    merge(&mut fields, body);
+    keep_auth(current, &mut fields, &mut details);
+    if details.is_empty() {
+        details = check_provider(id, &fields, &own);
+    }
+    if !details.is_empty() {
+        return Err(Refusal::of(details));
+    }
+    let secrets = if own == before { kept } else { seal(edit, id, own)? };
+    let created_at = existing.map_or(edit.now, |existing| existing.created_at);
+    let provider = StoredProvider { fields, secrets, created_at, updated_at: edit.now };
+    stored.providers.insert(id.to_owned(), provider);
+    Ok(())
+}
 
-    /// Makes a provider; its id.
-    pub(super) fn create(
-        &self,
-        stored: &mut Stored,
-        mut body: Map<String, Value>,
-    ) -> Result<String, Refusal> {
-        let mut details = Vec::new();
-        let id = match body.remove("id") {
-            Some(Value::String(id)) if is_id(&id) => id,
-            given => {
-                let problem = if given.is_none() { "is missing" } else { "is no id" };
-                let message = format!("{problem}, accepted: 1 to 64 characters of A-Z a-z 0-9 . _ -");
-                details.push(Detail::new("id", message));
-                String::new()
-            }
-        };
-        let loaded = self.live.current();
-        if find(&loaded.settings, &id).is_ok() || stored.providers.contains_key(&id) {
-            return Err(Refusal::Exists("provider".into(), id));
-        }
-        let mut own = ProviderSecrets::default();
-        take_secrets(&mut body, &mut own, &[], &mut details);
-        body.retain(|_, value| !value.is_null());
-        // An id that is wrong is told once.
-        details.extend(check_provider(if id.is_empty() { "new" } else { &id }, &body, &own));
-        if !details.is_empty() {
-            return Err(Refusal::of(details));
-        }
-        let secrets = self.seal(&id, own)?;
-        let provider = StoredProvider { fields: body, secrets, created_at: self.now, updated_at: self.now };
-        stored.providers.insert(id.clone(), provider);
-        Ok(id)
+/// The file's own connections hang on its class.
+fn keep_auth(current: &Provider, fields: &mut Map<String, Value>, details: &mut Vec<Detail>) {
+    let of_file = current.source == Source::File || current.replaces.is_some();
+    if !of_file {
+        return;
     }
+    let auth = crate::admin::providers::view::auth_name(current.class);
+    if fields.get("auth").is_some_and(|given| given.as_str() != Some(auth)) {
+        details.push(Detail::new("auth", format!("cannot change, accepted: {auth}")));
+    }
+    fields.insert("auth".into(), auth.into());
+}
 
-    /// Changes a provider; of one that is not stored yet, an override is.
-    pub(super) fn update(
-        &self,
-        stored: &mut Stored,
-        id: &str,
-        mut body: Map<String, Value>,
-        whole: bool,
-    ) -> Result<(), Refusal> {
-        let loaded = self.live.current();
-        let current = find(&loaded.settings, id)?;
-        if current.source == Source::Demo {
-            return Err(Refusal::Fixed(id.to_owned()));
-        }
-        if body.remove("id").is_some_and(|given| !given.is_null() && given.as_str() != Some(id)) {
-            return Err(Refusal::invalid("id", "cannot change; delete this provider and make another one"));
-        }
-        let existing = stored.providers.get(id);
-        let kept = existing.map(|existing| existing.secrets.clone()).unwrap_or_default();
-        let before = match &kept {
-            Kept::Open(own, _) => own.clone(),
-            Kept::Inherited | Kept::Sealed(_) => ProviderSecrets::default(),
-        };
-        let (mut details, mut own) = (Vec::new(), before.clone());
-        // A change goes on from what is in force, whoever gave it.
-        if let Some(Value::Object(given)) = body.get_mut("headers").filter(|_| !whole) {
-            let named = |name: &str| given.keys().any(|other| other.eq_ignore_ascii_case(name));
-            let kept: Vec<&str> =
-                current.headers.iter().map(|(name, _)| name.as_str()).filter(|name| !named(name)).collect();
-            given.extend(kept.into_iter().map(|name| (name.to_owned(), GAP.to_string().into())));
-        }
-        take_secrets(&mut body, &mut own, &current.headers, &mut details);
-        let mut fields = match (whole, existing) {
-            (true, _) => Map::new(),
-            (false, Some(existing)) => existing.fields.clone(),
-            (false, None) => current.given.clone(),
-        };
-        fields.remove("id");
-        merge(&mut fields, body);
-        self.keep_auth(current, &mut fields, &mut details);
-        if details.is_empty() {
-            details = check_provider(id, &fields, &own);
-        }
-        if !details.is_empty() {
-            return Err(Refusal::of(details));
-        }
-        let secrets = if own == before { kept } else { self.seal(id, own)? };
-        let created_at = existing.map_or(self.now, |existing| existing.created_at);
-        let provider = StoredProvider { fields, secrets, created_at, updated_at: self.now };
-        stored.providers.insert(id.to_owned(), provider);
-        Ok(())
+fn seal(edit: &Edit, id: &str, own: ProviderSecrets) -> Result<Kept<ProviderSecrets>, Refusal> {
+    if own.is_empty() {
+        return Ok(Kept::Inherited);
     }
-
-    /// The file's own connections hang on its class.
-    fn keep_auth(&self, current: &Provider, fields: &mut Map<String, Value>, details: &mut Vec<Detail>) {
-        let of_file = current.source == Source::File || current.replaces.is_some();
-        if !of_file {
-            return;
-        }
-        let auth = crate::admin::providers::view::auth_name(current.class);
-        if fields.get("auth").is_some_and(|given| given.as_str() != Some(auth)) {
-            details.push(Detail::new("auth", format!("cannot change, accepted: {auth}")));
-        }
-        fields.insert("auth".into(), auth.into());
-    }
-
-    fn seal(&self, id: &str, own: ProviderSecrets) -> Result<Kept<ProviderSecrets>, Refusal> {
-        if own.is_empty() {
-            return Ok(Kept::Inherited);
-        }
-        let sealed = self.vault.seal(&provider_record(id), &own.to_text()).map_err(|_| Refusal::NoKey)?;
-        Ok(Kept::Open(own, sealed))
-    }
+    let sealed = edit.vault.seal(&provider_record(id), &own.to_text()).map_err(|_| Refusal::NoKey)?;
+    Ok(Kept::Open(own, sealed))
 }
 
 /// Takes headers and client secret out of a body. What we showed comes back masked and stays.

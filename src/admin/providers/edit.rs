@@ -1,39 +1,20 @@
 //! What a body makes of the stored connections. Runs while no other change runs, on a copy:
 //! what is refused here has changed nothing.
 
-use std::sync::Arc;
-
-use policy::time::Millis;
 use serde_json::{Map, Value};
 
-use super::proxy;
 use super::secrets::{Change, Changes};
-use super::unknown;
-use super::view::{READ_ONLY, auth_name};
+use super::view::auth_name;
+use super::{find, proxy};
+use crate::admin::entities::{Edit, Mode, merge};
 use crate::admin::errors::Refusal;
-use crate::app::Live;
 use crate::settings::{
     Connection, Detail, Kept, OwnSecrets, Settings, Source, Stored, StoredConnection, check_connection,
     check_fields, fields_of, is_id,
 };
-use crate::storage::Vault;
 
 /// Longest id (contract 8).
 const LONGEST_ID: usize = 64;
-
-/// Whether a body is the whole connection or a change of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    Replace,
-    Patch,
-}
-
-/// One edit.
-pub(super) struct Edit {
-    pub(super) live: Arc<Live>,
-    pub(super) vault: Arc<Vault>,
-    pub(super) now: Millis,
-}
 
 /// A body, taken apart.
 struct Parts {
@@ -77,110 +58,100 @@ impl Parts {
     }
 }
 
-impl Edit {
-    /// Makes a connection; its id.
-    pub(super) fn create(&self, stored: &mut Stored, body: Map<String, Value>) -> Result<String, Refusal> {
-        let loaded = self.live.current();
-        let settings = &loaded.settings;
-        let mut parts = Parts::of(body, None);
-        parts.fields.retain(|_, value| !value.is_null());
-        let text =
-            |field: &str| parts.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (provider, name) = (text("provider"), text("name"));
-        let taken = |id: &str| settings.connections.iter().any(|known| known.id.as_str() == id);
-        let id = match parts.id.take() {
-            Some(id) if taken(&id) => return Err(Refusal::Exists("connection".into(), id)),
-            Some(id) => id,
-            None => free_id(&provider, &name, taken)?,
-        };
-        parts.check_auth_type(settings, &provider);
-        if !parts.fields.contains_key("priority") {
-            parts.fields.insert("priority".into(), next_priority(settings, &provider).into());
-        }
-        let Parts { changes, proxy, fields, mut details, .. } = parts;
-        let own = changes.apply(&Kept::Inherited).unwrap_or_default();
-        if details.is_empty() {
-            details = check_connection(settings, &id, &fields, &own, None);
-        }
-        if !details.is_empty() {
-            return Err(Refusal::of(details));
-        }
-        let secrets = self.seal(&id, own)?;
-        let proxy = proxy::apply(proxy, Kept::Inherited, &self.vault, &id)?;
-        let connection =
-            StoredConnection { fields, secrets, proxy, created_at: self.now, updated_at: self.now };
-        // A flag that outlived another connection of this id says nothing about it.
-        stored.protected.remove(&id);
-        stored.connections.insert(id.clone(), connection);
-        Ok(id)
+/// Makes a connection; its id.
+pub(super) fn create(edit: &Edit, stored: &mut Stored, body: Map<String, Value>) -> Result<String, Refusal> {
+    let loaded = edit.live.current();
+    let settings = &loaded.settings;
+    let mut parts = Parts::of(body, None);
+    parts.fields.retain(|_, value| !value.is_null());
+    let text = |field: &str| parts.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (provider, name) = (text("provider"), text("name"));
+    let taken = |id: &str| settings.connections.iter().any(|known| known.id.as_str() == id);
+    let id = match parts.id.take() {
+        Some(id) if taken(&id) => return Err(Refusal::Exists("connection".into(), id)),
+        Some(id) => id,
+        None => free_id(&provider, &name, taken)?,
+    };
+    parts.check_auth_type(settings, &provider);
+    if !parts.fields.contains_key("priority") {
+        parts.fields.insert("priority".into(), next_priority(settings, &provider).into());
     }
+    let Parts { changes, proxy, fields, mut details, .. } = parts;
+    let own = changes.apply(&Kept::Inherited).unwrap_or_default();
+    if details.is_empty() {
+        details = check_connection(settings, &id, &fields, &own, None);
+    }
+    if !details.is_empty() {
+        return Err(Refusal::of(details));
+    }
+    let secrets = seal(edit, &id, own)?;
+    let proxy = proxy::apply(proxy, Kept::Inherited, &edit.vault, &id)?;
+    let connection = StoredConnection { fields, secrets, proxy, created_at: edit.now, updated_at: edit.now };
+    // A flag that outlived another connection of this id says nothing about it.
+    stored.protected.remove(&id);
+    stored.connections.insert(id.clone(), connection);
+    Ok(id)
+}
 
-    /// Changes a connection; of one that is not stored yet, an override is.
-    pub(super) fn update(
-        &self,
-        stored: &mut Stored,
-        id: &str,
-        mut body: Map<String, Value>,
-        mode: Mode,
-    ) -> Result<(), Refusal> {
-        let loaded = self.live.current();
-        let settings = &loaded.settings;
-        let current = settings.connections.iter().find(|known| known.id.as_str() == id);
-        let current = current.ok_or_else(|| unknown(id))?;
-        body.retain(|field, _| !READ_ONLY.contains(&field.as_str()));
-        if body.is_empty() && mode == Mode::Patch {
-            return Ok(());
-        }
-        let existing = stored.connections.get(id);
-        let mut parts = Parts::of(body, proxy::shown(existing, current).as_deref());
-        if parts.id.as_deref().is_some_and(|given| given != id) {
-            return Err(Refusal::invalid("id", "cannot change; delete this connection and make another one"));
-        }
-        parts.check_auth_type(settings, current.provider.as_str());
-        let (before, proxy_before) =
-            existing.map(|existing| (existing.secrets.clone(), existing.proxy.clone())).unwrap_or_default();
-        let Parts { changes, proxy, fields, mut details, .. } = parts;
-        let names_expiry = fields.contains_key("expiresAt");
-        let mut fields = match mode {
-            Mode::Replace => whole(current, fields),
-            Mode::Patch => {
-                let mut base =
-                    existing.map_or_else(|| fields_of(current), |existing| existing.fields.clone());
-                merge(&mut base, fields);
-                base
-            }
-        };
-        if fields.get("provider").is_some_and(|given| given.as_str() != Some(current.provider.as_str())) {
-            details.push(Detail::new("provider", format!("cannot change, accepted: {}", current.provider)));
-        }
-        let own = changes.apply(&before);
-        if own.as_ref().is_some_and(|own| own.api_key.is_some()) && !names_expiry {
-            // It was the tokens' that the key takes the place of.
-            fields.remove("expiresAt");
-        }
-        let inherits = inherited(current, &before, own.as_ref());
-        let given = own.clone().unwrap_or_else(|| before.own());
-        if details.is_empty() {
-            details = check_connection(settings, id, &fields, &given, inherits);
-        }
-        if !details.is_empty() {
-            return Err(Refusal::of(details));
-        }
-        let secrets = own.map_or(Ok(before), |own| self.seal(id, own))?;
-        let proxy = proxy::apply(proxy, proxy_before, &self.vault, id)?;
-        let created_at = existing.map_or(self.now, |existing| existing.created_at);
-        let connection = StoredConnection { fields, secrets, proxy, created_at, updated_at: self.now };
-        stored.connections.insert(id.to_owned(), connection);
-        Ok(())
+/// Changes a connection; of one that is not stored yet, an override is.
+pub(super) fn update(
+    edit: &Edit,
+    stored: &mut Stored,
+    id: &str,
+    body: Map<String, Value>,
+    mode: Mode,
+) -> Result<(), Refusal> {
+    let loaded = edit.live.current();
+    let settings = &loaded.settings;
+    let current = find(settings, id)?;
+    let existing = stored.connections.get(id);
+    let mut parts = Parts::of(body, proxy::shown(existing, current).as_deref());
+    if parts.id.as_deref().is_some_and(|given| given != id) {
+        return Err(Refusal::invalid("id", "cannot change; delete this connection and make another one"));
     }
+    parts.check_auth_type(settings, current.provider.as_str());
+    let (before, proxy_before) =
+        existing.map(|existing| (existing.secrets.clone(), existing.proxy.clone())).unwrap_or_default();
+    let Parts { changes, proxy, fields, mut details, .. } = parts;
+    let names_expiry = fields.contains_key("expiresAt");
+    let mut fields = match mode {
+        Mode::Replace => whole(current, fields),
+        Mode::Patch => {
+            let mut base = existing.map_or_else(|| fields_of(current), |existing| existing.fields.clone());
+            merge(&mut base, fields);
+            base
+        }
+    };
+    if fields.get("provider").is_some_and(|given| given.as_str() != Some(current.provider.as_str())) {
+        details.push(Detail::new("provider", format!("cannot change, accepted: {}", current.provider)));
+    }
+    let own = changes.apply(&before);
+    if own.as_ref().is_some_and(|own| own.api_key.is_some()) && !names_expiry {
+        // It was the tokens' that the key takes the place of.
+        fields.remove("expiresAt");
+    }
+    let inherits = inherited(current, &before, own.as_ref());
+    let given = own.clone().unwrap_or_else(|| before.own());
+    if details.is_empty() {
+        details = check_connection(settings, id, &fields, &given, inherits);
+    }
+    if !details.is_empty() {
+        return Err(Refusal::of(details));
+    }
+    let secrets = own.map_or(Ok(before), |own| seal(edit, id, own))?;
+    let proxy = proxy::apply(proxy, proxy_before, &edit.vault, id)?;
+    let created_at = existing.map_or(edit.now, |existing| existing.created_at);
+    let connection = StoredConnection { fields, secrets, proxy, created_at, updated_at: edit.now };
+    stored.connections.insert(id.to_owned(), connection);
+    Ok(())
+}
 
-    fn seal(&self, id: &str, own: OwnSecrets) -> Result<Kept<OwnSecrets>, Refusal> {
-        if own.is_empty() {
-            return Ok(Kept::Inherited);
-        }
-        let sealed = self.vault.seal(id, &own.to_text()).map_err(|_| Refusal::NoKey)?;
-        Ok(Kept::Open(own, sealed))
+fn seal(edit: &Edit, id: &str, own: OwnSecrets) -> Result<Kept<OwnSecrets>, Refusal> {
+    if own.is_empty() {
+        return Ok(Kept::Inherited);
     }
+    let sealed = edit.vault.seal(id, &own.to_text()).map_err(|_| Refusal::NoKey)?;
+    Ok(Kept::Open(own, sealed))
 }
 
 /// The connection whose secrets are kept without being looked at: those of the file, or sealed ones.
@@ -206,22 +177,6 @@ fn whole(current: &Connection, mut fields: Map<String, Value>) -> Map<String, Va
     fields.entry("provider").or_insert_with(|| current.provider.as_str().into());
     fields.entry("priority").or_insert_with(|| current.priority.into());
     fields
-}
-
-/// RFC 7386: objects merge, null clears, everything else takes the place of what was there.
-pub(in crate::admin) fn merge(base: &mut Map<String, Value>, change: Map<String, Value>) {
-    for (field, value) in change {
-        match (base.get_mut(&field), value) {
-            (_, Value::Null) => drop(base.remove(&field)),
-            (Some(Value::Object(inner)), Value::Object(change)) => merge(inner, change),
-            (_, Value::Object(change)) => {
-                let mut inner = Map::new();
-                merge(&mut inner, change);
-                base.insert(field, inner.into());
-            }
-            (_, value) => drop(base.insert(field, value)),
-        }
-    }
 }
 
 /// One after the provider's last.
@@ -260,9 +215,7 @@ fn random() -> Result<String, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
-    use super::{free_id, merge};
+    use super::free_id;
 
     #[test]
     fn an_id_is_made_of_provider_and_name_and_never_taken() {
@@ -275,15 +228,5 @@ mod tests {
         let random = id("日本", &[]);
         assert_eq!(random.len(), "openai-".len() + 8);
         assert_ne!(id("", &[]), random);
-    }
-
-    #[test]
-    fn a_patch_merges_objects_and_null_clears() {
-        let mut base = json!({"a": 1, "o": {"x": 1, "y": 2}, "l": [1]});
-        let change =
-            json!({"a": null, "o": {"x": null, "z": {"n": null, "m": 3}}, "l": [2], "new": {"n": null}});
-        let (Value::Object(base_map), Value::Object(change)) = (&mut base, change) else { panic!("objects") };
-        merge(base_map, change);
-        assert_eq!(base, json!({"o": {"y": 2, "z": {"m": 3}}, "l": [2], "new": {}}));
     }
 }

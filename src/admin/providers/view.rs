@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::proxy;
 use super::secrets::{hidden, mask};
+use crate::admin::entities::describe_whole;
 use crate::admin::{Admin, views};
-use crate::http::errors::rfc3339;
-use crate::settings::{Connection, Kept, Secret, Settings, Source, Stored, fields_of};
+use crate::settings::{Connection, Kept, Secret, Settings, Stored, fields_of};
 use policy::ids::Class;
 
 /// What a read shows and no body can change; a client may send it back.
@@ -43,11 +43,9 @@ pub(super) fn show(admin: &Admin, settings: &Settings, stored: &Stored, connecti
     shown.insert(proxy::FIELD.into(), proxy::shown(record, connection).into());
     let protected = settings.protected.contains(&connection.id);
     shown.insert("rateLimitProtection".into(), protected.into());
-    shown.insert("source".into(), source(connection.source).into());
-    shown.insert("overrides".into(), connection.replaces.map(source).into());
     shown.extend(state(admin, connection));
-    shown.insert("createdAt".into(), record.map(|record| rfc3339(record.created_at)).into());
-    shown.insert("updatedAt".into(), record.map(|record| rfc3339(record.updated_at)).into());
+    let dates = record.map(|record| (record.created_at, record.updated_at));
+    describe_whole(&mut shown, (connection.source, connection.replaces), dates);
     shown.into()
 }
 
@@ -63,14 +61,6 @@ pub(in crate::admin) fn auth_name(class: Class) -> &'static str {
         Class::Oauth => "oauth",
         Class::Apikey => "apikey",
         Class::Local => "local",
-    }
-}
-
-pub(in crate::admin) fn source(source: Source) -> &'static str {
-    match source {
-        Source::File => "file",
-        Source::Stored => "stored",
-        Source::Demo => "demo",
     }
 }
 

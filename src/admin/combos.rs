@@ -6,7 +6,7 @@ use policy::combo::TargetSpec;
 use policy::strategy;
 use serde_json::{Map, Value, json};
 
-use super::entities::{self, Edit, Entity, Made, Mode, Seen, keep_name, merge};
+use super::entities::{self, Edit, Entity, Made, Mode, Seen, keep_name, merge_unchecked};
 use super::errors::Refusal;
 use crate::settings::{Checked, Combo, Settings, Stored, check_combo, fits_combo_name};
 
@@ -45,7 +45,7 @@ impl Entity for Combos {
             Some(Value::String(name)) if fits_combo_name(name) => name.clone(),
             given => return Err(Refusal::invalid("name", bad_name(given))),
         };
-        body.retain(|field, value| !value.is_null() && !Self::READ_ONLY.contains(&field.as_str()));
+        body.retain(|field, _| !Self::READ_ONLY.contains(&field.as_str()));
         keep_name(&mut body, &["name", "id"], &name)?;
         let settings = &edit.live.current().settings;
         if find(settings, &name).is_ok() {
@@ -72,7 +72,7 @@ impl Entity for Combos {
                 change.entry("targets").or_insert(models);
             }
         }
-        merge(&mut fields, change);
+        merge_unchecked(&mut fields, change);
         keep(edit, (stored, settings), name, &fields)
     }
 

@@ -198,13 +198,30 @@ pub(super) fn keep_name(body: &mut Map<String, Value>, names: &[&str], of: &str)
 
 /// RFC 7386: objects merge, null clears, everything else takes the place of what was there.
 pub(super) fn merge(base: &mut Map<String, Value>, change: Map<String, Value>) {
+    fold(base, change, false);
+}
+
+/// The same, but a null that clears nothing stays: whether there is such a field is checked later.
+/// What is checked is stored [`without_nulls`].
+pub(super) fn merge_unchecked(base: &mut Map<String, Value>, change: Map<String, Value>) {
+    fold(base, change, true);
+}
+
+pub(super) fn without_nulls(fields: Map<String, Value>) -> Map<String, Value> {
+    let mut kept = Map::new();
+    merge(&mut kept, fields);
+    kept
+}
+
+fn fold(base: &mut Map<String, Value>, change: Map<String, Value>, keep_nulls: bool) {
     for (field, value) in change {
         match (base.get_mut(&field), value) {
+            (None, Value::Null) if keep_nulls => drop(base.insert(field, Value::Null)),
             (_, Value::Null) => drop(base.remove(&field)),
-            (Some(Value::Object(inner)), Value::Object(change)) => merge(inner, change),
+            (Some(Value::Object(inner)), Value::Object(change)) => fold(inner, change, keep_nulls),
             (_, Value::Object(change)) => {
                 let mut inner = Map::new();
-                merge(&mut inner, change);
+                fold(&mut inner, change, keep_nulls);
                 base.insert(field, inner.into());
             }
             (_, value) => drop(base.insert(field, value)),

@@ -5,7 +5,7 @@
 use policy::time::Millis;
 use serde_json::{Map, Value};
 
-use super::entities::{Edit, Entity, Made, Mode, Seen, describe_whole, merge};
+use super::entities::{Edit, Entity, Made, Mode, Seen, describe_whole, merge_unchecked, without_nulls};
 use super::errors::Refusal;
 use super::providers::secrets::{GAP, mask};
 use crate::http::auth::hash;
@@ -35,14 +35,14 @@ impl Entity for Keys {
 
     fn create(edit: &Edit, stored: &mut Stored, mut fields: Map<String, Value>) -> Result<Made, Refusal> {
         let settings = &edit.live.current().settings;
-        fields.retain(|_, value| !value.is_null());
-        let name = fields.remove("name");
+        let name = fields.remove("name").filter(|name| !name.is_null());
         let name = checked(settings, name, &fields)?;
         if find(settings, &name).is_ok() || stored.keys.contains_key(&name) {
             return Err(Refusal::Exists("key".into(), name));
         }
         let secret = made()?;
         let kept = KeyHash { hash: hash(secret.expose()), mask: mask(&secret) };
+        let fields = without_nulls(fields);
         let key = StoredKey { fields, hash: Some(kept), created_at: edit.now, updated_at: edit.now };
         stored.keys.insert(name.clone(), key);
         Ok(Made { secret: Some(secret), ..Made::plain(name) })
@@ -67,11 +67,12 @@ impl Entity for Keys {
             (Mode::Patch, None) => current.given.clone(),
         };
         fields.remove("name");
-        merge(&mut fields, change);
+        merge_unchecked(&mut fields, change);
         let details = check_key(settings, name, &fields);
         if !details.is_empty() {
             return Err(Refusal::of(details));
         }
+        let fields = without_nulls(fields);
         let (hash, created_at) = existing.map_or((None, edit.now), |it| (it.hash.clone(), it.created_at));
         stored.keys.insert(name.into(), StoredKey { fields, hash, created_at, updated_at: edit.now });
         Ok(Vec::new())

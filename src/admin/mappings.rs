@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::entities::{self, Edit, Entity, Made, Mode, Seen, keep_name, merge};
+use super::entities::{self, Edit, Entity, Made, Mode, Seen, keep_name, merge_unchecked};
 use super::errors::Refusal;
 use super::input;
 use crate::settings::{Checked, Mapping, Settings, Stored, check_mapping, free_mapping_id};
@@ -52,7 +52,7 @@ impl Entity for Mappings {
             Mode::Replace => Map::new(),
             Mode::Patch => fields(current),
         };
-        merge(&mut whole, change);
+        merge_unchecked(&mut whole, change);
         keep(edit, (stored, settings), id, &whole)
     }
 

@@ -1,8 +1,8 @@
-//! A body of the management API as a sheet, and a sheet as a body.
+//! A body of the management API as a sheet: the one reader of entities in JSON.
 //!
 //! The table says what exists, as for the file; only names differ (camel case, and the guide's
 //! own words). Each value remembers the field it came from, so that what is wrong with it later is
-//! told by that name.
+//! told by that name; everything that is wrong is told at once.
 
 use serde_json::{Map, Value as Json};
 
@@ -10,6 +10,7 @@ use super::connection_fields::Detail;
 use super::effective::camel_case;
 use super::finding::{Finding, Place, Problem};
 use super::json;
+use super::kind::Kind;
 use super::sheet::{Cell, Sheet};
 use super::table;
 
@@ -24,6 +25,11 @@ const NAMES: [(&str, &str, &str); 7] = [
     ("combos[].targets[]", "allowedConnectionIds", "allowed_connections"),
     ("model_combo_mappings[]", "comboId", "combo"),
 ];
+
+/// What comes from elsewhere: what names an entity and what is kept sealed. Whoever has one of them
+/// takes it out of the body first.
+const OUTSIDE: [&str; 5] =
+    ["keys[].name", "keys[].key", "providers[].id", "providers[].headers", "providers[].oauth.client_secret"];
 
 /// A body that was read.
 #[derive(Debug)]
@@ -75,14 +81,13 @@ impl Body {
 }
 
 fn missing(path: &str, field: &str, sheet: &Sheet) -> Vec<Detail> {
-    let required = table::table().iter().filter(|row| row.default == table::REQUIRED);
-    let own =
-        required.filter_map(|row| Some((row, below(row.key, path).filter(|rest| !rest.contains("[]"))?)));
-    let absent = own.filter(|(row, _)| !sheet.is_given(row.key));
-    let detail = |(row, rest): (&table::Row, &str)| {
-        Detail::of(&join(field, &shown(path, rest)), Problem::new("is missing", row.kind.accepted()))
+    let detail = |segment: &str| {
+        let row = table::find(&format!("{path}.{segment}")).filter(|row| row.default == table::REQUIRED)?;
+        let absent = !sheet.is_given(row.key) && !OUTSIDE.contains(&row.key);
+        let problem = || Problem::new("is missing", row.kind.accepted());
+        absent.then(|| Detail::of(&join(field, &shown(path, segment)), problem()))
     };
-    absent.map(detail).collect()
+    segments(path).into_iter().filter_map(detail).collect()
 }
 
 fn idle_fields(sheet: &Sheet, fields: &[String], idle: &mut Vec<String>) {
@@ -130,12 +135,15 @@ impl Reader {
     }
 
     fn object(&mut self, path: &str, field: &str, entries: &Map<String, Json>, sheet: &mut Sheet) {
-        for (name, value) in entries.iter().filter(|(_, value)| !value.is_null()) {
+        for (name, value) in entries {
             let here = join(field, name);
-            let Some(key) = key(path, name) else {
+            let Some(key) = key(path, name).filter(|key| !OUTSIDE.contains(&key.as_str())) else {
                 self.unknown(path, field, name);
                 continue;
             };
+            if value.is_null() {
+                continue;
+            }
             if let Some(row) = table::find(&key) {
                 self.leaf(row, &here, value, sheet);
             } else if has_below(&format!("{key}[].")) {
@@ -160,7 +168,7 @@ impl Reader {
 
     fn list(&mut self, path: &str, field: &str, value: &Json, sheet: &mut Sheet) {
         let Json::Array(entries) = value else {
-            return self.wrong(field, &format!("is {}", json::type_name(value)), "a list");
+            return self.wrong(field, &format!("is {}", json::type_name(value)), "a list of objects");
         };
         if sheet.lists.contains_key(path) {
             return self.wrong(field, "is given twice, in two spellings", "one of them");
@@ -217,7 +225,12 @@ impl Reader {
     fn unknown(&mut self, path: &str, field: &str, name: &str) {
         let plain = name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let shown = if plain { name } else { "(a name that is none)" };
-        self.wrong(&join(field, shown), "unknown field", &children(path).join(", "));
+        let secret = |segment: &str| {
+            table::find(&format!("{path}.{segment}")).is_some_and(|row| row.kind == Kind::Secret)
+        };
+        let known = segments(path).into_iter().filter(|segment| !secret(segment));
+        let known: Vec<String> = known.map(|segment| self::shown(path, segment)).collect();
+        self.wrong(&join(field, shown), "unknown field", &known.join(", "));
     }
 }
 
@@ -229,12 +242,12 @@ fn key(path: &str, name: &str) -> Option<String> {
     Some(format!("{path}.{segment}"))
 }
 
-fn has_below(start: &str) -> bool {
+pub(super) fn has_below(start: &str) -> bool {
     table::table().iter().any(|row| row.key.starts_with(start))
 }
 
 /// The segments below a path, in the table's order.
-fn segments(path: &str) -> Vec<&'static str> {
+pub(super) fn segments(path: &str) -> Vec<&'static str> {
     let below = |row: &'static table::Row| row.key.strip_prefix(path)?.strip_prefix('.');
     let mut segments = Vec::new();
     for segment in table::table().iter().filter_map(below) {
@@ -246,49 +259,8 @@ fn segments(path: &str) -> Vec<&'static str> {
     segments
 }
 
-/// The fields below a path, as they are shown.
-fn children(path: &str) -> Vec<String> {
-    segments(path).into_iter().map(|segment| shown(path, segment)).collect()
-}
-
-fn shown(path: &str, segment: &str) -> String {
+pub(super) fn shown(path: &str, segment: &str) -> String {
     const AS_GIVEN: [&str; 3] = ["provider", "connection", "allowed_connections"];
     let other = NAMES.iter().find(|(of, _, own)| *of == path && *own == segment && !AS_GIVEN.contains(own));
     other.map_or_else(|| camel_case(segment), |(_, name, _)| (*name).to_owned())
-}
-
-/// What a sheet says, as a body of the list at `path`.
-pub(super) fn write(sheet: &Sheet, path: &str) -> Map<String, Json> {
-    let mut body = Map::new();
-    for (key, cell) in &sheet.cells {
-        if let (Some(rest), Some(value)) = (below(key, path), &cell.value) {
-            put(&mut body, path, rest, json::write(value));
-        }
-    }
-    for (key, sheets) in &sheet.lists {
-        let Some(rest) = below(key, path).and_then(|rest| rest.strip_suffix("[]")) else { continue };
-        let entries = sheets.iter().map(|sheet| Json::Object(write(sheet, key)));
-        put(&mut body, path, rest, entries.collect());
-    }
-    for (key, tables) in &sheet.named {
-        let Some(rest) = below(key, path).and_then(|rest| rest.strip_suffix(".*")) else { continue };
-        let tables = tables.iter().map(|(name, sheet)| (name.clone(), Json::Object(write(sheet, key))));
-        put(&mut body, path, rest, Json::Object(tables.collect()));
-    }
-    body
-}
-
-fn below<'k>(key: &'k str, path: &str) -> Option<&'k str> {
-    key.strip_prefix(path)?.strip_prefix('.')
-}
-
-fn put(object: &mut Map<String, Json>, path: &str, rest: &str, value: Json) {
-    match rest.split_once('.') {
-        None => drop(object.insert(shown(path, rest), value)),
-        Some((segment, rest)) => {
-            let inner = object.entry(camel_case(segment)).or_insert_with(|| Json::Object(Map::new()));
-            let path = format!("{path}.{segment}");
-            put(inner.as_object_mut().expect("a field above others is an object"), &path, rest, value);
-        }
-    }
 }

@@ -10,15 +10,15 @@ use policy::time::Millis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::bodies::text_cell;
 use super::build::{self, COMBOS, COMBOS_ONLY_STORED, Context, Known, MAPPINGS, MAPPINGS_ONLY_STORED};
 use super::combos::{Combo, Mapping};
 use super::connection_fields::Detail;
 use super::finding::{Finding, Findings, Place, Problem};
 use super::json_sheet::{self, Body};
 use super::kind::Data;
-use super::sheet::{Cell, Sheet};
+use super::sheet::Sheet;
 use super::stored::Stored;
-use super::value::Value;
 use super::{Settings, data};
 
 const COMBO_NAME: &str = "combos[].name";
@@ -64,12 +64,8 @@ fn sheet(list: &str, key: &'static str, name: &str, entity: &StoredEntity, findi
         let problem = format!("`{field}` of the stored `{name}` is not usable: {message}");
         findings.warn(&Place::Stored, list, Problem::new(problem, ""));
     }
-    sheet.cells.insert(key, named(name, Place::Stored));
+    sheet.cells.insert(key, text_cell(name, &Place::Stored));
     sheet
-}
-
-fn named(name: &str, place: Place) -> Cell {
-    Cell { value: Some(Value::Text(name.to_owned())), place }
 }
 
 /// Mappings of the file that have no id get one of their patterns, so that they can be named.
@@ -80,7 +76,7 @@ fn name_mappings(root: &mut Sheet) {
         let Some(pattern) = sheet.text(PATTERN).filter(|_| !sheet.is_given(MAPPING_ID)) else { continue };
         let id = free_mapping_id(&pattern, &|id| taken.contains(id));
         let place = sheet.place.clone();
-        sheet.cells.insert(MAPPING_ID, named(&id, place));
+        sheet.cells.insert(MAPPING_ID, text_cell(&id, &place));
         taken.insert(id);
     }
 }
@@ -156,7 +152,7 @@ fn checked<T>(
     read: impl FnOnce(&Body) -> (Option<T>, Vec<Finding>),
 ) -> Result<Checked<T>, Vec<Detail>> {
     let mut body = json_sheet::read(list, fields, false);
-    body.sheet.cells.insert(key, named(name, Place::Line(0)));
+    body.sheet.cells.insert(key, text_cell(name, &Place::Line(0)));
     body.require(list);
     let (entity, findings) = read(&body);
     let mut details = body.told(findings);

@@ -16,6 +16,7 @@ use super::build::{Context, Known};
 use super::connection_fields::Detail;
 use super::entities::{Key, KeySecret, Source};
 use super::finding::{Findings, Place, Problem};
+use super::json_sheet::{self, Body};
 use super::sheet::Sheet;
 use super::{Builtin, Settings};
 
@@ -24,8 +25,6 @@ const LISTED: &str = "keys[]";
 pub(super) const ONLY_STORED: &str = "keys[] of the store";
 const NAME: &str = "keys[].name";
 const KEY: &str = "keys[].key";
-/// What names a key and what opens it are no fields.
-const OUTSIDE: [&str; 2] = [NAME, KEY];
 /// Lists of a key that are never null.
 const LISTS: [&str; 2] = ["rateLimits", "budgets"];
 
@@ -63,8 +62,8 @@ impl fmt::Debug for KeyHash {
 /// Lays the stored keys over those of the file.
 pub(super) fn lay(root: &mut Sheet, stored: &StoredKeys, findings: &mut Findings) {
     for (name, key) in stored {
-        let (mut sheet, wrong) = bodies::read(LISTED, &key.fields, &Place::Stored, &OUTSIDE);
-        for Detail { field, message } in wrong {
+        let Body { mut sheet, details, .. } = json_sheet::read(LISTED, &key.fields, true);
+        for Detail { field, message } in details {
             let problem = format!("`{field}` of the stored key `{name}` is not usable: {message}");
             findings.warn(&Place::Stored, LISTED, Problem::new(problem, ""));
         }
@@ -94,7 +93,7 @@ pub(super) fn open(keys: &mut [Key], stored: &StoredKeys) {
 /// Checks a key that came as a body as the file's are checked.
 pub fn check_key(settings: &Settings, name: &str, fields: &Map<String, Json>) -> Vec<Detail> {
     let place = Place::Line(0);
-    let (mut sheet, details) = bodies::read(LISTED, fields, &place, &OUTSIDE);
+    let Body { mut sheet, details, .. } = json_sheet::read(LISTED, fields, false);
     if !details.is_empty() {
         return details;
     }
@@ -119,8 +118,7 @@ pub fn check_key(settings: &Settings, name: &str, fields: &Map<String, Json>) ->
 
 /// A key as it is shown, without its name and what opens it.
 pub fn show_key(key: &Key) -> Map<String, Json> {
-    let (sheet, _) = bodies::read(LISTED, &key.given, &Place::Stored, &OUTSIDE);
-    let mut shown = bodies::whole(LISTED, &sheet);
+    let mut shown = bodies::whole(&json_sheet::read(LISTED, &key.given, true).sheet, LISTED);
     shown.retain(|field, _| field != "name" && field != "key");
     for list in LISTS {
         if shown.get(list).is_some_and(Json::is_null) {

@@ -16,6 +16,7 @@ use super::build::{Context, Known};
 use super::connection_fields::Detail;
 use super::entities::Provider;
 use super::finding::{Findings, Place, Problem};
+use super::json_sheet::{self, Body};
 use super::kind::Kind;
 use super::secret::{Reference, Secret};
 use super::sheet::{Cell, Sheet};
@@ -33,8 +34,6 @@ const CLIENT_SECRET: &str = "providers[].oauth.client_secret";
 /// Where tokens are renewed, as a whole.
 const OAUTH: [&str; 4] =
     ["providers[].oauth.token_url", "providers[].oauth.client_id", "providers[].oauth.scopes", CLIENT_SECRET];
-/// What names it, and what is kept sealed.
-const OUTSIDE: [&str; 3] = [ID, HEADERS, CLIENT_SECRET];
 
 /// Stored providers by id.
 pub type StoredProviders = BTreeMap<String, StoredProvider>;
@@ -118,8 +117,10 @@ pub(super) fn lay(root: &mut Sheet, stored: &StoredProviders, builtin: &Builtin,
 }
 
 fn sheet_of(id: &str, provider: &StoredProvider, findings: &mut Findings) -> Sheet {
-    let (mut sheet, wrong) = bodies::read(LISTED, &provider.fields, &Place::Stored, &OUTSIDE);
-    for Detail { field, message } in wrong {
+    let mut body = json_sheet::read(LISTED, &provider.fields, true);
+    body.require(LISTED);
+    let Body { mut sheet, details, .. } = body;
+    for Detail { field, message } in details {
         let problem = format!("`{field}` of the stored provider `{id}` is not usable: {message}");
         findings.warn(&Place::Stored, LISTED, Problem::new(problem, ""));
     }
@@ -159,7 +160,9 @@ pub(super) fn is_lost(sheet: &Sheet) -> bool {
 /// Checks a provider that came as a body as the file's are checked.
 pub fn check_provider(id: &str, fields: &Map<String, Json>, secrets: &ProviderSecrets) -> Vec<Detail> {
     let place = Place::Line(0);
-    let (mut sheet, details) = bodies::read(LISTED, fields, &place, &OUTSIDE);
+    let mut body = json_sheet::read(LISTED, fields, false);
+    body.require(LISTED);
+    let Body { mut sheet, details, .. } = body;
     if !details.is_empty() {
         return details;
     }
@@ -204,8 +207,7 @@ pub fn read_client_secret(value: &Json) -> Result<Secret, Detail> {
 
 /// A provider as it is shown, without what is kept sealed.
 pub fn show_provider(provider: &Provider) -> Map<String, Json> {
-    let (sheet, _) = bodies::read(LISTED, &provider.given, &Place::Stored, &OUTSIDE);
-    let mut shown = bodies::whole(LISTED, &sheet);
+    let mut shown = bodies::whole(&json_sheet::read(LISTED, &provider.given, true).sheet, LISTED);
     shown.remove("id");
     shown.remove("headers");
     if let Some(Json::Object(oauth)) = shown.get_mut("oauth") {

@@ -178,3 +178,72 @@ fn routing_1_3_bounds() {
         }
     }
 }
+
+/// Null clears a field, so there must be one: a slip in its name would clear nothing.
+#[test]
+fn a_field_that_does_not_exist_is_refused_also_as_null_and_one_that_does_is_cleared() {
+    let stage = Stage::new("nulls");
+    let mapping = json!({"id": "m", "pattern": "claude-*", "comboId": "filed", "description": "d"});
+    assert_eq!(stage.api("POST", "/api/model-combo-mappings", &mapping).0, 201);
+    assert_eq!(stage.api("POST", "/api/keys", &json!({"name": "k", "maxSessions": 3})).0, 201);
+    for (list, one, made) in [
+        ("/api/combos", "filed", json!({"name": "n", "targets": ["demo-a/steady"]})),
+        ("/api/model-combo-mappings", "m", json!({"id": "n", "pattern": "*", "comboId": "filed"})),
+        ("/api/keys", "k", json!({"name": "n"})),
+        ("/api/provider-nodes", "p", json!({"id": "n", "format": "openai", "baseUrl": "http://h"})),
+        ("/api/quota-pools", "n", json!({"id": "n", "name": "n", "connections": ["demo-a-1"]})),
+    ] {
+        let mut body = made.clone();
+        body["descripton"] = json!(null);
+        let found = stage.refused("POST", list, body);
+        assert!(
+            found.iter().any(|(field, told)| field == "descripton" && told.starts_with("unknown field")),
+            "{list}: {found:?}"
+        );
+        assert_eq!(stage.api("POST", list, &made).0, 201, "{list}");
+        let found = stage.refused("PATCH", &format!("{list}/{one}"), json!({"descripton": null}));
+        assert_eq!(found[0].0, "descripton", "{list}: {found:?}");
+    }
+    let found = stage.refused("PATCH", "/api/combos/filed", json!({"config": {"maxRetrys": null}}));
+    assert_eq!(found[0].0, "config.maxRetrys", "{found:?}");
+    for (one, field, cleared) in [
+        ("/api/combos/filed", "description", json!(null)),
+        ("/api/model-combo-mappings/m", "description", json!(null)),
+        ("/api/keys/k", "maxSessions", json!(0)),
+        ("/api/provider-nodes/p", "models", json!(null)),
+    ] {
+        let (status, answer) = stage.api("PATCH", one, &json!({ field: null }));
+        assert_eq!((status, &answer[field]), (200, &cleared), "{one}: {answer}");
+    }
+}
+
+/// The answer is the management API's own, also where a body comes in pieces; nobody else's is read.
+#[test]
+fn a_body_that_is_too_long_is_told_the_limit() {
+    let stage = Stage::new("long");
+    let address = &stage.process.address;
+    let long = json!({"name": "m", "description": "x".repeat(256 * 1024)});
+    for (method, path) in [
+        ("POST", "/api/combos"),
+        ("PATCH", "/api/keys/k"),
+        ("PUT", "/api/provider-nodes/p"),
+        ("PATCH", "/api/settings"),
+        ("POST", "/api/route/explain"),
+        ("POST", "/api/actors/router/router/messages"),
+    ] {
+        let (status, answer) = stage.api(method, path, &long);
+        assert_eq!(
+            (status, &answer["error"]["code"]),
+            (413, &json!("request_too_large")),
+            "{path}: {answer}"
+        );
+        assert_eq!(answer["error"]["message"], "the body is larger than the 262144 bytes that are accepted");
+    }
+    let fits = json!({"name": "m", "description": "x".repeat(255 * 1024)});
+    assert_eq!(stage.refused("POST", "/api/combos", fits)[0].0, "description", "it is read, and judged");
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let head = "POST /api/combos HTTP/1.1\r\nhost: h\r\ncontent-length: 999999\r\nconnection: close\r\n\r\n{";
+    std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+    let (status, _, body) = crate::process::read(stream);
+    assert!(status == 401 && body.contains("unauthorized"), "before anything is read: {body}");
+}

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::find;
-use crate::admin::entities::{Edit, Mode, merge};
+use crate::admin::entities::{Edit, Mode, merge_unchecked, without_nulls};
 use crate::admin::errors::Refusal;
 use crate::admin::providers::secrets::GAP;
 use crate::settings::{
@@ -35,14 +35,14 @@ pub(super) fn create(
     }
     let mut own = ProviderSecrets::default();
     take_secrets(&mut body, &mut own, &[], &mut details);
-    body.retain(|_, value| !value.is_null());
     // An id that is wrong is told once.
     details.extend(check_provider(if id.is_empty() { "new" } else { &id }, &body, &own));
     if !details.is_empty() {
         return Err(Refusal::of(details));
     }
     let secrets = seal(edit, &id, own)?;
-    let provider = StoredProvider { fields: body, secrets, created_at: edit.now, updated_at: edit.now };
+    let provider =
+        StoredProvider { fields: without_nulls(body), secrets, created_at: edit.now, updated_at: edit.now };
     stored.providers.insert(id.clone(), provider);
     Ok(id)
 }
@@ -84,7 +84,7 @@ pub(super) fn update(
         (Mode::Patch, None) => current.given.clone(),
     };
     fields.remove("id");
-    merge(&mut fields, body);
+    merge_unchecked(&mut fields, body);
     keep_auth(current, &mut fields, &mut details);
     if details.is_empty() {
         details = check_provider(id, &fields, &own);
@@ -94,6 +94,7 @@ pub(super) fn update(
     }
     let secrets = if own == before { kept } else { seal(edit, id, own)? };
     let created_at = existing.map_or(edit.now, |existing| existing.created_at);
+    let fields = without_nulls(fields);
     let provider = StoredProvider { fields, secrets, created_at, updated_at: edit.now };
     stored.providers.insert(id.to_owned(), provider);
     Ok(())
@@ -106,7 +107,7 @@ fn keep_auth(current: &Provider, fields: &mut Map<String, Value>, details: &mut 
         return;
     }
     let auth = crate::admin::providers::view::auth_name(current.class);
-    if fields.get("auth").is_some_and(|given| given.as_str() != Some(auth)) {
+    if fields.get("auth").is_some_and(|given| !given.is_null() && given.as_str() != Some(auth)) {
         details.push(Detail::new("auth", format!("cannot change, accepted: {auth}")));
     }
     fields.insert("auth".into(), auth.into());

@@ -52,7 +52,7 @@ codes! {
     NoExecutableTargets = "no_executable_targets", 404, "the combo has no target that could run";
     NotFound = "not_found", 404, "no such route";
     MethodNotAllowed = "method_not_allowed", 405, "the route is called with another method; `Allow` names it";
-    RequestTooLarge = "request_too_large", 413, "the body is larger than `server.max_body`";
+    RequestTooLarge = "request_too_large", 413, "the body is larger than `server.max_body`, or than 256 KiB in the management API";
     KeyRateLimited = "key_rate_limited", 429, "the key has made as many requests as it may (`rateLimits`)";
     KeyBudgetSpent = "key_budget_spent", 429, "the key has spent its budget (`budgets`); `Retry-After` is the end of the window";
     KeySessionLimit = "key_session_limit", 429, "the key has as many sessions at once as it may (`maxSessions`)";

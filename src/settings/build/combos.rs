@@ -5,10 +5,10 @@ use policy::strategy::{Fusion, Strategy};
 use serde_json::Value as Json;
 
 use super::{Context, combo_config, combo_graph, targets};
+use crate::settings::bodies;
 use crate::settings::combos::Combo;
 use crate::settings::entities::Source;
 use crate::settings::finding::{Place, Problem};
-use crate::settings::json_sheet;
 use crate::settings::sheet::Sheet;
 
 pub(in crate::settings) const LISTED: &str = "combos[]";
@@ -55,7 +55,7 @@ pub(in crate::settings) fn one(context: &mut Context<'_>, sheet: &Sheet) -> Opti
     let targets = targets::read(context, sheet, &called);
     let config = combo_config::read(context, sheet);
     let allowed_providers = targets::providers(context, sheet, ALLOWED);
-    let mut given = json_sheet::write(sheet, LISTED);
+    let mut given = bodies::write(sheet, LISTED);
     given.remove("name");
     let shown = given.get_mut("targets").and_then(Json::as_array_mut);
     for (shown, step) in shown.into_iter().flatten().zip(&targets) {

@@ -4,7 +4,7 @@ use policy::ids::ConnectionId;
 
 use super::{Context, key_rules};
 use crate::settings::Secret;
-use crate::settings::bodies::given;
+use crate::settings::bodies::write;
 use crate::settings::entities::{Key, KeySecret, Scope, Source};
 use crate::settings::finding::{Place, quoted};
 use crate::settings::sheet::Sheet;
@@ -62,7 +62,7 @@ fn key(context: &mut Context<'_>, sheet: &Sheet, others: &[Key]) -> Option<Key> 
         preferred_connections,
         quota_only: sheet.flag("keys[].quota_only"),
         rules,
-        given: given("keys[]", sheet),
+        given: write(sheet, "keys[]"),
         source: if stored { Source::Stored } else { Source::File },
         replaces: None,
     })

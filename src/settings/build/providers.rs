@@ -4,7 +4,7 @@ use policy::ids::{Class, ModelId, ProviderId};
 
 use super::{Context, KnownProvider, streams};
 use crate::settings::Secret;
-use crate::settings::bodies::given;
+use crate::settings::bodies::write;
 use crate::settings::combos::abilities;
 use crate::settings::entities::{AuthHeader, Format, Model, OauthClient, Provider, Source};
 use crate::settings::finding::Place;
@@ -69,7 +69,7 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet, only_stored: bool) -> Opti
         timeouts: streams::timeouts(sheet, "providers[]"),
         watchdog: streams::watchdog(sheet, "providers[]"),
         lost: is_lost(sheet),
-        given: given("providers[]", sheet),
+        given: write(sheet, "providers[]"),
         source: if stored { Source::Stored } else { Source::File },
         replaces: None,
     })

@@ -40,6 +40,8 @@ use recorder::{Recorder, Told, told};
 
 /// What the clock of a world says at its start, epoch ms.
 pub const START: u64 = 1_700_000_000_000;
+/// The seed of a world's dice where nothing else is said.
+const SEED: u64 = 7;
 
 /// Runs a test on one thread whose time only moves when everybody waits.
 ///
@@ -162,6 +164,12 @@ impl World {
         Self::restored(blueprint, Restored::default(), vec![Arbiter::current()]).await
     }
 
+    /// The same with dice of this seed.
+    pub async fn thrown(blueprint: Blueprint, dice: u64) -> Self {
+        let when = (Clock::at(START), dice);
+        Self::made(when, blueprint, Restored::default(), vec![Arbiter::current()]).await
+    }
+
     /// Owners that start from what a store gave back, on these arbiters.
     pub async fn restored(blueprint: Blueprint, restored: Restored, arbiters: Vec<ArbiterHandle>) -> Self {
         Self::at(Clock::at(START), blueprint, restored, arbiters).await
@@ -170,6 +178,15 @@ impl World {
     /// The same when it is that late.
     pub async fn at(
         clock: Clock,
+        blueprint: Blueprint,
+        restored: Restored,
+        arbiters: Vec<ArbiterHandle>,
+    ) -> Self {
+        Self::made((clock, SEED), blueprint, restored, arbiters).await
+    }
+
+    async fn made(
+        (clock, dice): (Clock, u64),
         blueprint: Blueprint,
         restored: Restored,
         arbiters: Vec<ArbiterHandle>,
@@ -200,7 +217,7 @@ impl World {
             directory: owners.directory.clone(),
             links,
             placement: Placement::new(arbiters),
-            dice: Some(7),
+            dice: Some(dice),
         };
         let world = Self { owners, seed, changes, saves };
         supervise(&world.seed, restored);

@@ -320,7 +320,7 @@ impl Making<'_> {
             }
             let place = Arc::new(Place {
                 combo: combo.name.clone(),
-                key: entries.shared_key(entry).clone(),
+                key: entries.shared_key(entry),
                 entry,
                 of,
                 score: ranked.scores.get(entry).copied(),

@@ -56,7 +56,13 @@ impl<'a> Entries<'a> {
     /// Units that lead somewhere: a nested combo that is gone contributes nothing (routing 14.4).
     fn units(&self) -> Vec<Entry<'a>> {
         let units = (0..self.combo.units.len()).map(Entry::Unit);
-        units.filter(|entry| self.first(entry).is_some()).collect()
+        let leads = |entry: &Entry<'a>| match entry {
+            Entry::Unit(unit) if self.combo.units[*unit].nested.is_none() => {
+                !self.combo.steps_of(*unit).is_empty()
+            }
+            entry => self.first(entry).is_some(),
+        };
+        units.filter(leads).collect()
     }
 
     /// Routing 4.21; a step without an account stays one entry, and is told why it is left out.
@@ -120,8 +126,7 @@ impl<'a> Entries<'a> {
         self.list.as_ref().map_or(Entry::Step(index), |list| list[index])
     }
 
-    /// Its key, to be kept.
-    pub(super) fn shared_key(&self, index: usize) -> &Arc<str> {
+    fn key_of(&self, index: usize) -> &Arc<str> {
         match self.entry(index) {
             Entry::Step(step) => &self.combo.steps[step].key,
             Entry::Unit(unit) => &self.combo.units[unit].key,
@@ -231,7 +236,11 @@ impl Pool for Entries<'_> {
     }
 
     fn key(&self, index: usize) -> &str {
-        self.shared_key(index)
+        self.key_of(index)
+    }
+
+    fn shared_key(&self, index: usize) -> Arc<str> {
+        self.key_of(index).clone()
     }
 
     fn provider(&self, index: usize) -> &ProviderId {

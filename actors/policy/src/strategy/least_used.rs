@@ -4,10 +4,10 @@
 //! or back after a rest, catches up a few requests and not all that it has missed: it would have
 //! every request for a while.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::dice::Dice;
+use crate::ids::ById;
 use crate::strategy::{Field, Note, Ranked, Strategy};
 
 /// Requests in a row that one far behind the others can catch up.
@@ -66,7 +66,7 @@ targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }]"#
     }
 }
 
-fn uses(all: &HashMap<Arc<str>, u64>, key: &str) -> u64 {
+fn uses(all: &ById<Arc<str>, u64>, key: &str) -> u64 {
     all.get(key).copied().unwrap_or(0)
 }
 

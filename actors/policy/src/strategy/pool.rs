@@ -3,6 +3,8 @@
 //! A trait and not a list of records: with a thousand targets a rule that compares two of them
 //! must not pay for the facts of all.
 
+use std::sync::Arc;
+
 use crate::breaker::BreakerState;
 use crate::catalogue::ModelEntry;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
@@ -34,6 +36,10 @@ pub trait Pool {
     fn count(&self) -> usize;
     /// The execution key, unique in the combo (routing 0.4).
     fn key(&self, index: usize) -> &str;
+    /// The same, to be kept.
+    fn shared_key(&self, index: usize) -> Arc<str> {
+        self.key(index).into()
+    }
     /// The provider; of an entry with several targets that of the first.
     fn provider(&self, index: usize) -> &ProviderId;
     /// The model; of an entry with several targets that of the first.

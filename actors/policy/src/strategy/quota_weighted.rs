@@ -76,12 +76,12 @@ struct Sorted {
 impl Sorted {
     fn of(field: &Field<'_>) -> Self {
         let (pool, settings, now) = (field.pool, &field.settings.quota, field.now);
-        let reading = |index| pool.reading(index);
-        let scores = (0..pool.count()).map(|index| score(reading(index), settings, now)).collect();
+        let scores = Vec::with_capacity(pool.count());
         let mut sorted =
             Self { scores, full: Vec::new(), low: Vec::new(), unable: Vec::new(), left_out: Vec::new() };
         for index in 0..pool.count() {
-            let reading = reading(index);
+            let reading = pool.reading(index);
+            sorted.scores.push(score(reading, settings, now));
             let left = reading.map_or(100.0, |reading| percent_left(reading, now));
             let stale =
                 reading.is_some_and(|read| now.saturating_sub(read.seen_at) > settings.stale_after_ms);

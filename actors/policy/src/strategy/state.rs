@@ -4,13 +4,13 @@
 //! really sent. Only the last good target is stored (routing 4.24): the rest is learnt anew in
 //! a few requests.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::auto::Rests;
-use crate::ids::{ConnectionId, ModelId, ProviderId};
+use crate::ids::{ById, ConnectionId, ModelId, ProviderId};
 
 /// A run of requests that stay with one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct ComboState {
     /// Providers that `auto` leaves alone.
     pub auto: Rests,
     /// Times it was asked by execution key, whatever came of it; the pick counts the first choice.
-    pub uses: HashMap<Arc<str>, u64>,
+    pub uses: ById<Arc<str>, u64>,
 }
 
 /// What an order changes once it is taken.
@@ -71,6 +71,8 @@ pub enum Note {
     Paid(Arc<str>),
     /// The deck after the draw.
     Deck(Deck),
+    /// This card was drawn, and so many of the deck are still to come.
+    Card(Arc<str>, usize),
     /// An entry counts as used so often.
     Uses(Arc<str>, u64),
     /// The last good target is gone (routing 4.16).
@@ -87,6 +89,10 @@ impl ComboState {
             Note::Sticky(sticky) => self.sticky = sticky,
             Note::Paid(key) => drop(self.owing.remove(&key)),
             Note::Deck(deck) => self.deck = deck,
+            Note::Card(card, left) => {
+                self.deck.left.truncate(left);
+                self.deck.last = Some(card);
+            }
             Note::Uses(key, count) => drop(self.uses.insert(key, count)),
             Note::ForgetLastGood => self.last_good = None,
             Note::Auto(rests) => self.auto = rests,

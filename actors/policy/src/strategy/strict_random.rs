@@ -3,8 +3,6 @@
 //! One that cannot be asked is passed over, as a card that was drawn: the next card has the
 //! request, not whoever the shuffle of the fallbacks puts first.
 
-use std::sync::Arc;
-
 use crate::dice::{Dice, shuffle};
 use crate::strategy::{Deck, Field, Note, Pool, Ranked, Strategy};
 
@@ -37,12 +35,18 @@ targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }, { model = "oth
         if pool.count() <= 1 {
             return Ranked::of((0..pool.count()).collect());
         }
-        let mut deck = if is_of(&field.state.deck, pool) { field.state.deck.clone() } else { fresh(pool) };
-        let drawn = draw(&mut deck, pool, dice);
+        let known = Some(&field.state.deck).filter(|deck| is_of(deck, pool));
+        let (drawn, note) = match known.and_then(|deck| next(deck, pool)) {
+            Some((drawn, left)) => (drawn, Note::Card(pool.shared_key(drawn), left)),
+            None => {
+                let mut deck = known.cloned().unwrap_or_else(|| fresh(pool));
+                (deal(&mut deck, pool, dice), Note::Deck(deck))
+            }
+        };
         let mut order: Vec<usize> = (0..pool.count()).filter(|entry| *entry != drawn).collect();
         shuffle(&mut order, dice);
         order.insert(0, drawn);
-        Ranked { notes: vec![Note::Deck(deck)], ..Ranked::of(order) }
+        Ranked { notes: vec![note], ..Ranked::of(order) }
     }
 }
 
@@ -51,7 +55,7 @@ fn is_of(deck: &Deck, pool: &dyn Pool) -> bool {
     if deck.of.len() != pool.count() {
         return false;
     }
-    let is_same = deck.of.iter().enumerate().all(|(entry, key)| **key == *pool.key(entry));
+    let is_same = deck.of.iter().enumerate().all(|(entry, key)| is_one(key, pool.key(entry)));
     is_same || {
         let mut known: Vec<&str> = deck.of.iter().map(AsRef::as_ref).collect();
         let mut keys: Vec<&str> = (0..pool.count()).map(|entry| pool.key(entry)).collect();
@@ -61,28 +65,30 @@ fn is_of(deck: &Deck, pool: &dyn Pool) -> bool {
     }
 }
 
+/// Most keys that are equal are one text in memory: then the text itself need not be read.
+fn is_one(one: &str, other: &str) -> bool {
+    std::ptr::eq(one, other) || one == other
+}
+
 /// A deck whose first cycle is to come.
 fn fresh(pool: &dyn Pool) -> Deck {
-    Deck { of: (0..pool.count()).map(|entry| Arc::from(pool.key(entry))).collect(), ..Deck::default() }
+    Deck { of: (0..pool.count()).map(|entry| pool.shared_key(entry)).collect(), ..Deck::default() }
 }
 
-/// Takes the next card that can be asked; where none can, the next one.
-fn draw(deck: &mut Deck, pool: &dyn Pool, dice: &mut dyn Dice) -> usize {
-    let entry = |key: &Arc<str>| (0..pool.count()).find(|entry| *pool.key(*entry) == **key);
-    let can = |key: &Arc<str>| entry(key).is_some_and(|entry| pool.eligible(entry));
-    if !deck.left.iter().any(can) {
-        deal(deck, dice);
-    }
-    let next = deck.left.iter().rposition(can).unwrap_or(deck.left.len() - 1);
-    deck.left.truncate(next + 1);
-    let key = deck.left.pop().expect("a deck that was dealt holds a card");
-    let drawn = entry(&key).expect("the deck is of these entries");
-    deck.last = Some(key);
-    drawn
+fn entry_of(key: &str, pool: &dyn Pool) -> Option<usize> {
+    (0..pool.count()).find(|entry| is_one(pool.key(*entry), key))
 }
 
-/// A new cycle: shuffled, and not begun by the card that ended the one before.
-fn deal(deck: &mut Deck, dice: &mut dyn Dice) {
+/// The next card that can be asked, and how many are left behind it; those before it are passed over.
+fn next(deck: &Deck, pool: &dyn Pool) -> Option<(usize, usize)> {
+    let cards = deck.left.iter().enumerate().rev();
+    let mut able = cards.filter_map(|(place, key)| Some((entry_of(key, pool)?, place)));
+    able.find(|(entry, _)| pool.eligible(*entry))
+}
+
+/// Takes the first card of a new cycle that can be asked; where none can, the first one. It is
+/// shuffled, and not begun by the card that ended the one before.
+fn deal(deck: &mut Deck, pool: &dyn Pool, dice: &mut dyn Dice) -> usize {
     deck.left = deck.of.to_vec();
     shuffle(&mut deck.left, dice);
     if deck.last.as_ref() == deck.left.first() {
@@ -91,6 +97,13 @@ fn deal(deck: &mut Deck, dice: &mut dyn Dice) {
     }
     // The next one is taken from the end.
     deck.left.reverse();
+    let first = || entry_of(deck.left.last()?, pool);
+    let (drawn, left) = next(deck, pool).unwrap_or_else(|| {
+        (first().expect("a deck is of these entries, and there are two at least"), deck.left.len() - 1)
+    });
+    deck.last = Some(deck.left[left].clone());
+    deck.left.truncate(left);
+    drawn
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod meter;
 mod part;
 mod queue;
 mod rescue;
+mod reshape;
 mod resume;
 mod send;
 mod sets;
@@ -64,6 +65,7 @@ pub use fault::Lack;
 pub use handoff::Sealing;
 pub use judging::{Emergency, Gates, Judging, Traits};
 pub use part::Part;
+pub use reshape::Reshapes;
 pub use sets::serve;
 pub use stream::{Cut, Relayed};
 pub use tried::Tried;
@@ -78,6 +80,8 @@ pub struct Tower {
     pub judging: ArcSwap<Judging>,
     /// What watches over streams.
     pub streaming: ArcSwap<Streaming>,
+    /// What combos make of requests.
+    pub reshapes: ArcSwap<Reshapes>,
     /// Whether failures of a connection move requests on.
     pub gates: Gates,
     /// How many tools providers take.

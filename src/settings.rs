@@ -71,7 +71,8 @@ pub use stored_connection::{
     Kept, OwnSecrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
 pub use stored_entities::{
-    Checked, StoredEntities, StoredEntity, check_alias, check_combo, check_mapping, free_mapping_id,
+    Checked, StoredEntities, StoredEntity, check_alias, check_combo, check_mapping, combo_fields,
+    free_mapping_id,
 };
 pub use stored_key::{KeyHash, StoredKey, StoredKeys, check_key, show_key};
 pub use stored_provider::{

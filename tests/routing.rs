@@ -19,6 +19,8 @@ mod nested;
 mod orders;
 #[path = "routing/prompts.rs"]
 mod prompts;
+#[path = "routing/reshape.rs"]
+mod reshape;
 #[path = "routing/responses.rs"]
 mod responses;
 #[path = "routing/sets.rs"]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::entities::{self, Edit, Entity, Made, Mode, Seen, keep_name, merge_unchecked};
 use super::errors::Refusal;
-use crate::settings::{Checked, Combo, Settings, Stored, check_combo, fits_combo_name};
+use crate::settings::{Checked, Combo, Settings, Stored, check_combo, combo_fields, fits_combo_name};
 
 /// Combos.
 pub(super) struct Combos;
@@ -68,9 +68,7 @@ impl Entity for Combos {
         let mut fields = Map::new();
         if mode == Mode::Patch {
             fields = current.given.clone();
-            if let Some(models) = change.remove("models") {
-                change.entry("targets").or_insert(models);
-            }
+            change = combo_fields(change);
         }
         merge_unchecked(&mut fields, change);
         keep(edit, (stored, settings), name, &fields)

@@ -23,7 +23,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::ServeError;
 use super::live::Live;
-use super::plans::{blueprint, endpoints, http_settings, judging};
+use super::plans::{blueprint, endpoints, http_settings, judging, reshapes};
 use super::reload::Reloader;
 use super::roots::Nursery;
 use super::sealing::Sealed;
@@ -128,6 +128,7 @@ impl Base {
             )),
             judging: ArcSwap::from_pointee(judging(settings)),
             streaming: ArcSwap::from_pointee(settings.streaming()),
+            reshapes: ArcSwap::from_pointee(reshapes(settings)),
             gates: Gates::default(),
             tool_caps: ToolCaps::default(),
             metrics: self.metrics.clone(),

@@ -5,6 +5,7 @@ mod flow;
 mod judging;
 mod owners;
 mod pools;
+mod reshapes;
 mod timeouts;
 mod walls;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use policy::account::{self, AccountSettings};
 use policy::catalogue::{Catalogue, ConnectionEntry, Dialect, ModelEntry, ProviderEntry};
+use policy::combo::DEEPEST;
 use policy::ids::{ConnectionId, ModelId, ProviderId};
 use policy::lease::Managed;
 use policy::preflight::{AccountCutoff, Preflight};
@@ -21,6 +23,7 @@ pub use flow::{execution_limit, gate_settings, is_protected};
 pub use judging::judging;
 pub use owners::blueprint;
 pub use pools::offered as offered_models;
+pub use reshapes::reshapes;
 
 use owners::is_usable;
 
@@ -244,11 +247,10 @@ pub(super) fn token_header(provider: &settings::Provider) -> TokenHeader {
 }
 
 /// What is read of a request besides its model.
-fn wanted(settings: &Settings) -> Wanted {
+fn wanted(settings: &Settings, catalogue: &Catalogue) -> Wanted {
     let keeps = settings.combos.iter().any(|combo| combo.context_cache_protection);
     let sessions = keeps || settings.behaviour.session_affinity_ttl_ms > 0;
     let first_text = sessions && settings.behaviour.session_affinity_from_text;
-    let catalogue = catalogue(settings);
     // Whoever follows prompts also minds what a client says of them.
     let prompts = catalogue.wants_prompts();
     Wanted { sessions, first_text, needs: prompts || catalogue.wants_needs(), prompts }
@@ -260,12 +262,17 @@ pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSet
     if let Some(hash) = made_key {
         keys.add(hash, "made-at-start");
     }
-    let combos =
-        settings.combos.iter().map(|combo| ListedModel { id: combo.name.clone(), owner: "combo".into() });
+    let catalogue = catalogue(settings);
+    let combos = settings.combos.iter().map(|combo| ListedModel {
+        id: combo.name.clone(),
+        owner: "combo".into(),
+        context_length: combo.context_length.or_else(|| combos::window(&combo.name, &catalogue, DEEPEST)),
+    });
     let models = settings.providers.iter().flat_map(|provider| {
         provider.models.iter().flatten().map(|model| ListedModel {
             id: format!("{}/{}", provider.id, model.id),
             owner: provider.id.to_string(),
+            context_length: model.context_window,
         })
     });
     HttpSettings {
@@ -275,7 +282,7 @@ pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSet
         early_commit: settings.stream.early_commit,
         heartbeat: settings.stream.heartbeat,
         access_log: settings.log.access,
-        wanted: wanted(settings),
+        wanted: wanted(settings, &catalogue),
         keys,
         names: names(settings),
         models: combos.chain(models).collect(),

@@ -10,7 +10,7 @@ use actors::permit::Owners;
 use actors::router::family::Apply;
 use arc_swap::ArcSwap;
 
-use super::plans::{blueprint, endpoints, http_settings, judging};
+use super::plans::{blueprint, endpoints, http_settings, judging, reshapes};
 use super::scripted;
 use super::serve::client_settings;
 use super::tokens::TokenRoom;
@@ -85,6 +85,7 @@ impl Reloader {
         )));
         self.tower.judging.store(Arc::new(judging(settings)));
         self.tower.streaming.store(Arc::new(settings.streaming()));
+        self.tower.reshapes.store(Arc::new(reshapes(settings)));
         self.client.store(Arc::new(client));
         self.http_settings.store(Arc::new(http_settings(settings, self.made_key)));
         self.grace.store(Arc::new(settings.server.shutdown_grace));

@@ -10,6 +10,11 @@ use serde_json::value::RawValue;
 
 /// The body without one of its fields; `value`: where that field's value stands.
 pub fn without_field(body: &Bytes, value: &Range<usize>) -> Bytes {
+    joined(body, field_of(body, value))
+}
+
+/// Where a field stands whose value stands there, with the comma that goes with it.
+pub(super) fn field_of(body: &[u8], value: &Range<usize>) -> Range<usize> {
     let blank = |byte: &u8| byte.is_ascii_whitespace();
     let back = |from: usize| body[..from].iter().rposition(|byte| !blank(byte)).unwrap_or(0);
     // Colon, then the quotes round the name.
@@ -17,11 +22,11 @@ pub fn without_field(body: &Bytes, value: &Range<usize>) -> Bytes {
     let opening = opening_quote(body, closing);
     let after = value.end + body[value.end..].iter().take_while(|byte| blank(byte)).count();
     if body.get(after) == Some(&b',') {
-        return joined(body, opening..after + 1);
+        return opening..after + 1;
     }
     let before = back(opening);
     let start = if body[before] == b',' { before } else { opening };
-    joined(body, start..value.end)
+    start..value.end
 }
 
 /// The quote that opens the name which ends at `closing`.
@@ -41,7 +46,7 @@ fn joined(body: &Bytes, left_out: Range<usize>) -> Bytes {
     replaced(body, left_out, b"")
 }
 
-fn replaced(body: &Bytes, span: Range<usize>, with: &[u8]) -> Bytes {
+pub(super) fn replaced(body: &Bytes, span: Range<usize>, with: &[u8]) -> Bytes {
     let mut whole = BytesMut::with_capacity(body.len() + with.len());
     whole.put_slice(&body[..span.start]);
     whole.put_slice(with);
@@ -50,7 +55,7 @@ fn replaced(body: &Bytes, span: Range<usize>, with: &[u8]) -> Bytes {
 }
 
 /// Where a part of a body stands in it.
-fn span(body: &[u8], part: &RawValue) -> Range<usize> {
+pub(super) fn span_of(body: &[u8], part: &RawValue) -> Range<usize> {
     let start = part.get().as_ptr() as usize - body.as_ptr() as usize;
     start..start + part.get().len()
 }
@@ -65,7 +70,7 @@ pub fn with_fewer_tools(body: &Bytes, kept: &Range<usize>, most: usize) -> Optio
     }
     let Tools { tools } = serde_json::from_slice(body).ok()?;
     let (last, end) = (tools.get(most.checked_sub(1)?)?, tools.last()?);
-    let (from, to) = (span(body, last).end, span(body, end).end);
+    let (from, to) = (span_of(body, last).end, span_of(body, end).end);
     if from >= to {
         return None;
     }
@@ -86,7 +91,7 @@ pub fn without_thoughts(body: &Bytes, kept: &Range<usize>) -> Option<(Bytes, Ran
     let talk: Talk<'_> = serde_json::from_slice(body).ok()?;
     let input = || serde_json::from_str(talk.input?.get()).ok();
     let turns: Vec<&RawValue> = talk.messages.or_else(input)?;
-    let (from, to) = (span(body, turns.first()?).start, span(body, turns.last()?).end);
+    let (from, to) = (span_of(body, turns.first()?).start, span_of(body, turns.last()?).end);
     let left: Vec<Cow<'_, str>> = turns.iter().filter_map(|turn| without_own_thoughts(turn)).collect();
     let is_whole = left.len() == turns.len() && left.iter().all(|turn| matches!(turn, Cow::Borrowed(_)));
     if is_whole || left.is_empty() {
@@ -124,7 +129,7 @@ fn without_own_thoughts(turn: &RawValue) -> Option<Cow<'_, str>> {
         return Some(turn.get().into());
     }
     let text = turn.get();
-    let (from, to) = (span(text.as_bytes(), first).start, span(text.as_bytes(), last).end);
+    let (from, to) = (span_of(text.as_bytes(), first).start, span_of(text.as_bytes(), last).end);
     (!left.is_empty()).then(|| format!("{}{}{}", &text[..from], left.join(","), &text[to..]).into())
 }
 
@@ -135,7 +140,7 @@ pub fn with_output(body: &Bytes, names: &[&str], bound: impl Fn(Option<u64>) -> 
     let mut found: Vec<_> = names
         .iter()
         .filter_map(|name| fields.get(name))
-        .map(|raw| (span(body, raw), bound(raw.get().parse().ok())))
+        .map(|raw| (span_of(body, raw), bound(raw.get().parse().ok())))
         .collect();
     if found.is_empty() {
         let open = body.iter().position(|byte| *byte == b'{')? + 1;

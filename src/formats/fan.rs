@@ -4,7 +4,7 @@
 //! Fields that nothing is to be done with keep their bytes and their order: a body is taken apart
 //! at its first level only, and what is not rewritten is never read.
 
-mod fields;
+pub(in crate::formats) mod fields;
 mod summary;
 #[cfg(test)]
 mod tests;

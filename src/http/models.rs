@@ -11,10 +11,14 @@ use super::{inference, key_rules};
 
 fn object(model: &ListedModel) -> Value {
     // OpenAI's list and Anthropic's have different required fields; together they satisfy both.
-    json!({
+    let mut object = json!({
         "id": model.id, "object": "model", "created": 0, "owned_by": model.owner,
         "type": "model", "display_name": model.id, "created_at": "1970-01-01T00:00:00Z",
-    })
+    });
+    if let Some(tokens) = model.context_length {
+        object["context_length"] = tokens.into();
+    }
+    object
 }
 
 /// An Anthropic client says which version it speaks.

@@ -47,6 +47,8 @@ pub struct ListedModel {
     pub id: String,
     /// Who answers: a provider, or `combo`.
     pub owner: String,
+    /// What fits in, tokens, where that is known.
+    pub context_length: Option<u64>,
 }
 
 /// Whether the process may take requests.

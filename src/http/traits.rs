@@ -8,7 +8,7 @@ use std::sync::Arc;
 use actix_web::http::header::HeaderMap;
 use bytes::Bytes;
 use policy::affinity::{self, HEADERS, Told};
-use policy::request::{Traits, Wish};
+use policy::request::{Traits, Wish, tokens_of};
 use policy::strategy::auto;
 
 use super::auth::hash;
@@ -37,8 +37,6 @@ impl Wanted {
     }
 }
 
-/// Bytes of a body for each token, about.
-const BYTES_PER_TOKEN: u64 = 4;
 /// Bytes of a session's hash that are kept.
 const KEPT: usize = 16;
 
@@ -63,7 +61,7 @@ pub fn traits(headers: &HeaderMap, parts: &Parts<'_>, length: usize, wanted: Wan
     if wanted.needs {
         let weighty = parts.fill(&mut traits);
         // The bytes of pictures and files say nothing of tokens.
-        traits.input_tokens = (!weighty).then_some(length as u64 / BYTES_PER_TOKEN);
+        traits.input_tokens = (!weighty).then_some(tokens_of(length));
         traits.wish = wish(headers);
     }
     if wanted.prompts && traits.cache_key.is_none() {

@@ -329,7 +329,7 @@ impl<'a> Run<'a> {
 
     fn reply(&self, head: Head, committed: Committed, permit: Permit, target: &Planned) -> Reply {
         self.has_made(target, &committed);
-        let mut meter = self.meter(Chosen::of(target), head.status);
+        let mut meter = self.meter(target, head.status);
         let (first, rest) = match committed {
             Committed::Whole(whole) => {
                 meter.see(&whole);
@@ -343,7 +343,7 @@ impl<'a> Run<'a> {
         };
         meter.see(&first);
         let framed = matches!(rest, Rest::Stream(_));
-        let resume = if framed { self.resume(&head, &target.model, &first) } else { None };
+        let resume = if framed { self.resume(&head, target, &first) } else { None };
         let Head { status, headers, key } = head;
         let way = Way {
             tower: self.worker.tower.clone(),

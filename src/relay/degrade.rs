@@ -33,11 +33,13 @@ impl ToolCaps {
 }
 
 impl Run<'_> {
-    /// The body as a target gets it: its own name of the model, and no more tools than its provider
-    /// takes (rules 8.2.5).
+    /// The body as a target gets it: what its combos make of it, its own name of the model, and no
+    /// more tools than its provider takes (rules 8.2.5).
     pub(super) fn body_for(&self, target: &Planned) -> Vec<Bytes> {
         let handed = self.handed(target);
         let (body, span) = handed.as_ref().map_or(self.body(), |(body, span)| (body, span));
+        let reshaped = self.reshaped(target, body, span);
+        let (body, span) = reshaped.as_ref().map_or((body, span), |(body, span)| (body, span));
         let model = target.model.as_str();
         if self.inquiry.tools == 0 {
             return splice(body, span, model);

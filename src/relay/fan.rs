@@ -7,6 +7,7 @@
 
 mod answer;
 
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use policy::blocked::{Asked, blocked};
 use policy::fusion::{Collect, Opening, Panel, Then, opening};
 use policy::pipeline::{Line, Next};
 use policy::plan::{Fan, FanKind, Plan, Who};
+use policy::request::{Traits, tokens_of};
 use policy::strategy::FusionSettings;
 use policy::time::Millis;
 
@@ -87,7 +89,8 @@ impl<'a> Whole<'a> {
         let judge = settings.judge.clone().map_or_else(|| first.clone(), Who::Named);
         let own = self.inquiry.body.clone();
         // Token counts and embeddings are no words: one voice is all they need.
-        let words = self.inquiry.route.answers().filter(|_| !brings_tools(&own));
+        let brings = brings_tools(self.reshaped(&own).as_ref().unwrap_or(&own));
+        let words = self.inquiry.route.answers().filter(|_| !brings);
         let members = self.fan.members.len();
         let (dialect, body) = match (opening(members, words.is_some()), words, plain(&own)) {
             (Opening::Empty, ..) => return Outcome::Ours(Trouble::NoMembers),
@@ -242,6 +245,7 @@ impl<'a> Whole<'a> {
             part.step = Some(step);
         }
         self.asked.push((part.clone(), Instant::now()));
+        let body = self.reshaped(&body).unwrap_or(body);
         let peeked = peek(&body, true).ok()?;
         let (span, stream, tools) = (peeked.span, peeked.stream, peeked.parts.tools());
         let whole = self.inquiry;
@@ -259,10 +263,28 @@ impl<'a> Whole<'a> {
             confined: whole.confined,
             // The whole was let through: what it consists of is its own business (flow 2.6).
             limited: false,
-            traits: whole.traits.clone(),
+            traits: self.traits(),
             lease: whole.lease.clone(),
             part: Some(part),
         })
+    }
+
+    /// What the combo makes of a body that it hands to a part (routing 1.1); `None`: it stays as it is.
+    fn reshaped(&self, body: &Bytes) -> Option<Bytes> {
+        let reshapes = self.worker.tower.reshapes.load();
+        let combo = self.plan.combo.as_deref()?;
+        reshapes.of_combo(combo, self.inquiry.route, (body, &(0..0))).map(|(body, _)| body)
+    }
+
+    /// What a part is like: the combo's words make it longer.
+    fn traits(&self) -> Arc<Traits> {
+        let own = &self.inquiry.traits;
+        let combo = self.plan.combo.as_deref().unwrap_or_default();
+        let added = self.worker.tower.reshapes.load().added_by(combo);
+        match own.with_more(tokens_of(added)) {
+            Cow::Borrowed(_) => own.clone(),
+            Cow::Owned(longer) => Arc::new(longer),
+        }
     }
 
     /// What the parts that were dropped have left.

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use actors::router::share::Used;
+use policy::plan::Planned;
 use policy::usage::{End, Entry, Source, Tokens, Who};
 
 use super::cascade::Run;
@@ -78,17 +79,17 @@ impl Drop for Bill<'_> {
 
 impl Run<'_> {
     /// An answer of this status is committed: from now on it counts itself.
-    pub(super) fn meter(&self, from: Chosen, status: u16) -> Meter {
+    pub(super) fn meter(&self, target: &Planned, status: u16) -> Meter {
         self.bill.open.set(false);
         Meter {
             tower: self.worker.tower.clone(),
             key: self.inquiry.key.clone(),
             shared: self.plan.shared,
-            from,
+            from: Chosen::of(target),
             status,
             attempts: self.bill.attempts,
             count: Count {
-                asked: self.inquiry.body.len(),
+                asked: self.asks_of(target),
                 // It says how many tokens something else would take.
                 free: self.inquiry.route == Route::CountTokens,
                 ..Count::default()

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use policy::change::Exclusion;
 use policy::emergency;
 use policy::plan::Excluded;
@@ -49,8 +50,17 @@ impl Run<'_> {
 }
 
 /// The last attempt; `None`: it gave no good answer.
-pub(super) async fn rescue(worker: &Rc<Worker>, inquiry: &Inquiry, last: &Emergency) -> Option<Served> {
-    let inquiry = bounded(inquiry, last.model.clone())?;
+pub(super) async fn rescue(
+    worker: &Rc<Worker>,
+    (inquiry, combo): (&Inquiry, Option<&str>),
+    last: &Emergency,
+) -> Option<Served> {
+    // What the combo says first is said there, too.
+    let own = (&inquiry.body, &inquiry.span);
+    let reshapes = worker.tower.reshapes.load();
+    let made = combo.and_then(|combo| reshapes.of_combo(combo, inquiry.route, own));
+    let body = made.as_ref().map_or(&inquiry.body, |(body, _)| body);
+    let inquiry = bounded(inquiry, body, last.model.clone())?;
     let mut picked = pick(worker, &inquiry).await.ok()?;
     picked.plan.targets.truncate(1);
     tracing::warn!(asked = %last.model, "the money is out: the emergency fallback is asked");
@@ -73,14 +83,14 @@ fn is_good(outcome: &Outcome) -> bool {
 }
 
 /// The same request to that model, with a bound of what it may say (rules 8.3.3).
-fn bounded(inquiry: &Inquiry, model: Arc<str>) -> Option<Inquiry> {
+fn bounded(inquiry: &Inquiry, body: &Bytes, model: Arc<str>) -> Option<Inquiry> {
     let names: &[&str] = match inquiry.route {
         Route::Chat => &["max_tokens", "max_completion_tokens"],
         Route::Messages => &["max_tokens"],
         Route::Responses => &["max_output_tokens"],
         Route::Embeddings | Route::CountTokens => return None,
     };
-    let body = with_output(&inquiry.body, names, emergency::tokens)?;
+    let body = with_output(body, names, emergency::tokens)?;
     let span = peek(&body, false).ok()?.span;
     Some(Inquiry {
         route: inquiry.route,

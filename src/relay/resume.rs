@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use policy::catalogue::Dialect;
 use policy::ids::ModelId;
+use policy::plan::Planned;
 use policy::stream::continuation::{Continuation, Tally, Then, Turns};
 use policy::time::Millis;
 use tokio::time::{Sleep, sleep};
@@ -71,21 +72,23 @@ pub(super) struct Resume {
 
 impl Run<'_> {
     /// For a stream with this opening, if it may ever be gone on with.
-    pub(super) fn resume(&self, head: &Head, model: &ModelId, opening: &[u8]) -> Option<Box<Resume>> {
+    pub(super) fn resume(&self, head: &Head, target: &Planned, opening: &[u8]) -> Option<Box<Resume>> {
         let enabled = self.worker.tower.streaming.load().recovery.continue_mid_stream;
         let (route, dialect) = (self.inquiry.route, self.inquiry.route.dialect());
         if !enabled {
             return None;
         }
         let endpoint = head.key.endpoint().clone();
+        let model = &target.model;
         let timeouts = *endpoint.limits(model);
+        let (body, span) = self.body();
         Some(Box::new(Resume {
             thread: Thread::of(dialect, opening)?,
             worker: self.worker.clone(),
             model: model.clone(),
             route,
             headers: self.inquiry.headers.clone(),
-            body: self.body().0.clone(),
+            body: self.reshaped(target, body, span).map_or_else(|| body.clone(), |(body, _)| body),
             bounds: self.bounds(&timeouts, None),
             asked_at: self.asked_at,
             limit: self.stream_limit(&timeouts),

@@ -40,7 +40,8 @@ pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
             let mut run = Run::new(worker, inquiry, picked, bill);
             let outcome = run.sets().await;
             if let Some(last) = run.last_resort(&outcome)
-                && let Some(served) = Box::pin(rescue(worker, inquiry, &last)).await
+                && let Some(served) =
+                    Box::pin(rescue(worker, (inquiry, run.plan.combo.as_deref()), &last)).await
             {
                 run.bill.hand_over();
                 return served;

@@ -27,6 +27,12 @@ pub struct Combo {
     pub allowed_providers: Vec<ProviderId>,
     /// A session stays with the model that served it last (routing 3.9).
     pub context_cache_protection: bool,
+    /// What clients are told that fits in, tokens (routing 1.1).
+    pub context_length: Option<u64>,
+    /// What is said before what the client says (routing 1.1).
+    pub system_message: Option<String>,
+    /// Only tools whose names it fits are passed on; it can be read.
+    pub tool_filter: Option<String>,
     /// How its attempts run.
     pub config: ComboConfig,
     /// What was given, as the management API spells it, without the name; each target has its id.

@@ -16,7 +16,11 @@ use super::table;
 
 /// Names that do not follow from the key: the table's path, the name, and the key's own segment.
 /// The first of a segment is how it is shown.
-const NAMES: [(&str, &str, &str); 7] = [
+const NAMES: [(&str, &str, &str); 11] = [
+    ("combos[]", "system_message", "system_message"),
+    ("combos[]", "tool_filter_regex", "tool_filter_regex"),
+    ("combos[]", "context_cache_protection", "context_cache_protection"),
+    ("combos[]", "context_length", "context_length"),
     ("combos[]", "targets", "targets"),
     ("combos[]", "models", "targets"),
     ("combos[].targets[]", "comboName", "combo"),
@@ -240,6 +244,22 @@ fn key(path: &str, name: &str) -> Option<String> {
     let own = || segments(path).into_iter().find(|segment| camel_case(segment) == name);
     let segment = other.map(|(_, _, segment)| *segment).or_else(own)?;
     Some(format!("{path}.{segment}"))
+}
+
+/// The fields of an entry of the list at `path` under the names that they are shown by. One that is
+/// there in two spellings stays so, and is refused for it.
+pub(super) fn as_shown(path: &str, fields: Map<String, Json>) -> Map<String, Json> {
+    let own = |name: &str| {
+        let key = key(path, name)?;
+        Some(shown(path, key.rsplit_once('.')?.1))
+    };
+    let (mut named, others): (Map<String, Json>, Map<String, Json>) =
+        fields.into_iter().partition(|(name, _)| own(name).is_none_or(|own| own == *name));
+    for (name, value) in others {
+        let free = own(&name).filter(|own| !named.contains_key(own));
+        named.insert(free.unwrap_or(name), value);
+    }
+    named
 }
 
 pub(super) fn has_below(start: &str) -> bool {

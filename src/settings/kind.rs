@@ -70,6 +70,10 @@ pub enum Shape {
     Note,
     /// 1 to 20000 characters, possibly on several lines.
     Prompt,
+    /// 1 to 50000 characters, possibly on several lines.
+    Message,
+    /// 1 to 1000 characters without control characters.
+    Expression,
     /// A model as clients and combos name it: 1 to 300 characters without control characters.
     Model,
     /// 1 to 64 of `A-Z a-z 0-9 . _ -`.
@@ -157,6 +161,8 @@ impl Shape {
             Self::Name => "1 to 200 characters without control characters",
             Self::Note => "1 to 2000 characters",
             Self::Prompt => "1 to 20000 characters",
+            Self::Message => "1 to 50000 characters",
+            Self::Expression => "1 to 1000 characters without control characters",
             Self::Model => "1 to 300 characters without control characters",
             Self::Id => "1 to 64 characters of A-Z a-z 0-9 . _ -",
             Self::ComboName => "1 to 100 characters of A-Z a-z 0-9 _ / . - [ ] and blank",
@@ -177,6 +183,8 @@ impl Shape {
             Self::Name => Self::Plain.fits(text) && text.chars().count() <= 200,
             Self::Note => is_prose(text, 2_000),
             Self::Prompt => is_prose(text, 20_000),
+            Self::Message => is_prose(text, 50_000),
+            Self::Expression => Self::Plain.fits(text) && text.chars().count() <= 1_000,
             Self::Model => Self::Plain.fits(text) && text.chars().count() <= 300,
             Self::Id => is_name(text, 64, b"._-"),
             Self::ComboName => is_name(text, 100, b"_/.-[] ") && !text.trim().is_empty(),

@@ -102,6 +102,11 @@ pub struct Checked<T> {
     pub idle: Vec<String>,
 }
 
+/// The fields of a combo under the names that a GET shows them by.
+pub fn combo_fields(fields: Map<String, Json>) -> Map<String, Json> {
+    json_sheet::as_shown(COMBOS, fields)
+}
+
 /// Checks a combo that came as a body as the file's are checked, among those that are in force.
 pub fn check_combo(
     settings: &Settings,

@@ -111,9 +111,34 @@ fn every_wrong_field_is_told_by_its_name() {
             "does not exist",
         ),
         (
-            json!({"name": "m", "targets": good, "system_message": "be kind"}),
+            json!({"name": "m", "targets": good, "system_message": "s".repeat(50_001)}),
             "system_message",
-            "unknown field",
+            "1 to 50000",
+        ),
+        (
+            json!({"name": "m", "targets": good, "tool_filter_regex": "read("}),
+            "tool_filter_regex",
+            "cannot be read: ",
+        ),
+        (
+            json!({"name": "m", "targets": good, "toolFilterRegex": "r".repeat(1_001)}),
+            "toolFilterRegex",
+            "1 to 1000",
+        ),
+        (
+            json!({"name": "m", "targets": good, "context_length": 999}),
+            "context_length",
+            "from 1000 to 2000000",
+        ),
+        (
+            json!({"name": "m", "targets": good, "context_length": 2_000_001}),
+            "context_length",
+            "from 1000 to 2000000",
+        ),
+        (
+            json!({"name": "m", "targets": good, "system_message": "a", "systemMessage": "b"}),
+            "system_message",
+            "two spellings",
         ),
         (json!({"name": "m", "targets": good, "config": []}), "config", "is a list, accepted: an object"),
         (

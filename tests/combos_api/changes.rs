@@ -109,3 +109,69 @@ fn routing_14_4_a_combo_may_have_a_models_name_and_is_told() {
         assert_eq!(stage.make(name, json!(["demo-b/steady"]))["warning"], Value::Null, "{name}");
     }
 }
+
+/// Routing 1.1: the guide's own names are taken and shown; the others are taken too.
+#[test]
+fn the_fields_of_requests_are_set_changed_and_cleared() {
+    let mut stage = Stage::new("fields-of-requests");
+    let fields = json!({"name": "m", "targets": ["demo-a/steady"], "systemMessage": "be kind",
+        "tool_filter_regex": "^read_", "context_length": 150_000, "contextCacheProtection": true});
+    let made = stage.post(fields);
+    let shown = |combo: &Value| {
+        let names = ["system_message", "tool_filter_regex", "context_length", "context_cache_protection"];
+        names.map(|name| combo[name].clone())
+    };
+    assert_eq!(shown(&made), [json!("be kind"), json!("^read_"), json!(150_000), json!(true)]);
+    let change = json!({"system_message": "be brief", "contextLength": null, "toolFilterRegex": "^list_"});
+    let (status, changed) = stage.api("PATCH", "/api/combos/m", &change);
+    assert_eq!(status, 200, "{changed}");
+    stage.crash();
+    let kept = stage.get("/api/combos/m");
+    assert_eq!(shown(&kept), [json!("be brief"), json!("^list_"), Value::Null, json!(true)]);
+    assert_eq!(stage.api("PUT", "/api/combos/m", &kept).0, 200, "what was shown can be sent back");
+    let twice = json!({"system_message": "a", "systemMessage": "b"});
+    let refused = stage.refused("PATCH", "/api/combos/m", twice);
+    assert!(refused[0].1.contains("two spellings"), "{refused:?}");
+}
+
+/// Routing 1.1: what clients are told that fits in; without a word of it the smallest that is known.
+#[test]
+fn a_combo_is_listed_with_what_fits_in() {
+    let stage = Stage::with(
+        "windows",
+        r#"[[providers]]
+id = "w"
+format = "openai"
+base_url = "http://127.0.0.1:9"
+models = [{ id = "small", context_window = 8000 }, { id = "large", context_window = 200000 }, "new"]
+[[combos]]
+name = "both"
+targets = ["w/large", "w/small", "w/new"]
+[[combos]]
+name = "around"
+targets = [{ combo = "both" }, "w/large"]
+config = { nested_combo_mode = "execute" }
+[[combos]]
+name = "said"
+context_length = 150000
+targets = ["w/small"]
+"#,
+    );
+    let listed = stage.get("/v1/models");
+    let window = |id: &str| {
+        let find = |model: &&Value| model["id"] == id;
+        let model = listed["data"].as_array().unwrap().iter().find(find).expect("it is listed");
+        model.get("context_length").cloned()
+    };
+    for (id, tokens) in [
+        ("w/small", Some(8_000)),
+        ("w/new", None),
+        ("both", Some(8_000)),
+        ("around", Some(8_000)),
+        ("said", Some(150_000)),
+        ("filed", None),
+    ] {
+        assert_eq!(window(id), tokens.map(Value::from), "{id}");
+    }
+    assert_eq!(stage.get("/v1/models/said")["context_length"], 150_000);
+}

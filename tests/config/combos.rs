@@ -215,7 +215,7 @@ fn routing_2_9_each_mistake_of_nesting_is_found_at_its_line() {
             "combos[].config.candidate_pool",
             "does not exist",
         ),
-        (&of("system_message = \"x\""), 14, "combos[].system_message", "unknown key"),
+        (&of("shoes = \"x\""), 14, "combos[].shoes", "unknown key"),
         (&of("config = { shadow_routing = 1 }"), 14, "combos[].config.shadow_routing", "unknown key"),
         (&of("config = { weights = { luck = 1 } }"), 14, "combos[].config.weights.luck", "unknown key"),
     ];
@@ -277,4 +277,18 @@ fn models_say_what_they_can_do() {
     let (_, key, told) = only_finding(&text.replace("\"tools\"", "\"flight\""));
     assert_eq!(key, "providers[].models[].capabilities");
     assert!(told.contains("tools | vision | structured"), "{told}");
+}
+
+#[test]
+fn routing_1_1_an_expression_that_cannot_be_read_is_a_finding() {
+    let (_, key, told) = only_finding(&of("tool_filter_regex = \"read(\""));
+    assert_eq!(key, "combos[].tool_filter_regex");
+    assert!(
+        told.starts_with("cannot be read: found open group without closing ')', accepted: a regular"),
+        "{told}"
+    );
+    let lines = "tool_filter_regex = \"^read\"\nsystem_message = \"a\\nb\"\ncontext_length = 1000";
+    let combo = &settings(&of(lines)).combos[0];
+    assert_eq!(combo.tool_filter.as_deref(), Some("^read"));
+    assert_eq!((combo.system_message.as_deref(), combo.context_length), (Some("a\nb"), Some(1_000)));
 }

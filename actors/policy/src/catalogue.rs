@@ -255,6 +255,8 @@ pub struct Combo {
     pub slow_start_ms: u64,
     /// What its answers must be like; `None`: anything.
     pub validation: Option<Arc<Validation>>,
+    /// What it adds to each request, about, tokens (routing 1.1).
+    pub added_tokens: u64,
     /// Which of its targets could serve a request at all.
     pub filters: Filters,
     /// `round-robin`: requests at once on each of its targets; `None`: as many as come (routing 8.7).
@@ -279,6 +281,7 @@ impl Combo {
             keeps_model: false,
             slow_start_ms: 0,
             validation: None,
+            added_tokens: 0,
             filters: Filters::default(),
             berths: None,
         }

@@ -243,7 +243,7 @@ fn of_combo(
     plan.reads_quota = world.catalogue.reads_quota;
     plan.validation = combo.validation.clone();
     plan.fan = fan::fan(combo, world.catalogue);
-    let mut making = Making { plan, steps: 0, barred: false, ask, home, world, dice };
+    let mut making = Making { plan, steps: 0, barred: false, added_tokens: 0, ask, home, world, dice };
     making.add(combo, None, DEEPEST)?;
     let plan = making.plan;
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
@@ -265,6 +265,8 @@ struct Making<'a> {
     /// A step that may be passed only for quota is held by something else: nothing comes after it
     /// (routing 4.1).
     barred: bool,
+    /// What the combos on the way add to the request (routing 1.1).
+    added_tokens: u64,
     ask: &'a Ask<'a>,
     /// The one account that it is about: what holds others back bars nothing.
     home: Option<&'a Pinned>,
@@ -277,14 +279,16 @@ impl Making<'_> {
     fn add(&mut self, combo: &Combo, within: Option<Arc<Place>>, depth: u32) -> Result<(), NoPlan> {
         let rule = strategy::find(combo.strategy);
         let grain = rule.map_or(Grain::Steps, |rule| rule.grain());
+        self.added_tokens += combo.added_tokens;
+        let traits = self.ask.traits.with_more(self.added_tokens);
         let mut entries = Entries::new(combo, grain, self.ask, self.world);
-        let sieve = Sieve::through(combo, &mut entries, self.ask.traits, self.world)?;
+        let sieve = Sieve::through(combo, &mut entries, &traits, self.world)?;
         let unknown = ComboState::default();
         let field = Field {
             pool: &entries,
             state: self.world.memory.combo(&combo.name).unwrap_or(&unknown),
             settings: &combo.settings,
-            request: self.ask.traits,
+            request: &traits,
             now: self.world.now,
         };
         let mut ranked = match rule {
@@ -346,8 +350,10 @@ impl Making<'_> {
             Entry::Unit(unit) => match &combo.units[unit].nested {
                 Some(name) => {
                     if let Some(nested) = self.world.catalogue.combos.get(name).filter(|_| depth > 0) {
+                        let added_tokens = self.added_tokens;
                         // A nested combo that cannot serve it contributes nothing.
                         let _ = self.add(nested, Some(place), depth - 1);
+                        self.added_tokens = added_tokens;
                     }
                     return;
                 }

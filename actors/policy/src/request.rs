@@ -1,7 +1,16 @@
 //! What a request is like, as far as routing cares: its size, what it needs, whose conversation
 //! it continues. Read from body and headers once, before a plan is made.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+/// Bytes of text for each token, about.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// About so many tokens are so many bytes of text.
+pub fn tokens_of(bytes: usize) -> u64 {
+    bytes as u64 / BYTES_PER_TOKEN
+}
 
 /// The traits of a request; what is not known is absent, and then nothing is left out for it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +37,18 @@ pub struct Traits {
     pub first_text: Option<Arc<str>>,
     /// What its headers ask of `auto` (routing 5.7).
     pub wish: Wish,
+}
+
+impl Traits {
+    /// The same of a request that is so many tokens longer, as far as its length is known.
+    pub fn with_more(&self, tokens: u64) -> Cow<'_, Self> {
+        match self.input_tokens {
+            Some(own) if tokens > 0 => {
+                Cow::Owned(Self { input_tokens: Some(own.saturating_add(tokens)), ..self.clone() })
+            }
+            _ => Cow::Borrowed(self),
+        }
+    }
 }
 
 /// What headers ask of `auto` (routing 5.7).

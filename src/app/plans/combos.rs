@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use policy::attempts::AttemptSettings;
-use policy::catalogue::{Aliases, Combo, Mapping};
+use policy::catalogue::{Aliases, Catalogue, Combo, Mapping, Step};
 use policy::combo::{Providers, Resolved, Spec, resolve};
 use policy::cooldown_wait::WaitSettings;
 use policy::plan::{Berths, Filters};
+use policy::request::tokens_of;
 
 use crate::settings::{self, Settings};
 
@@ -37,6 +38,7 @@ fn combo(typed: &settings::Combo, spec: Spec, resolved: Resolved, waits: WaitSet
         settings: config.strategy.clone(),
         keeps_model: typed.context_cache_protection,
         slow_start_ms: config.slow_start_ms,
+        added_tokens: tokens_of(typed.system_message.as_ref().map_or(0, String::len)),
         validation: Some(&config.response_validation)
             .filter(|rules| !rules.is_empty())
             .map(|rules| Arc::new(rules.clone())),
@@ -49,6 +51,17 @@ fn combo(typed: &settings::Combo, spec: Spec, resolved: Resolved, waits: WaitSet
         berths: berths(&config.queue).filter(|_| spec.strategy == "round-robin"),
         ..Combo::new(spec.name, spec.strategy, Vec::new())
     }
+}
+
+/// The smallest window that is known of a combo's targets, also of the combos that it asks as a
+/// whole: whoever serves has to hold what clients are told that fits in.
+pub(super) fn window(name: &str, catalogue: &Catalogue, depth: u32) -> Option<u64> {
+    let combo = catalogue.combos.get(name)?;
+    let of_step =
+        |step: &Step| catalogue.providers.get(&step.provider)?.facts(step.model.as_str())?.context_window;
+    let nested = combo.units.iter().filter_map(|unit| unit.nested.as_ref()).filter(|_| depth > 0);
+    let inner = nested.filter_map(|name| window(name, catalogue, depth - 1));
+    combo.steps.iter().filter_map(of_step).chain(inner).min()
 }
 
 /// Routing 8.7; who says nothing of it throttles nobody.

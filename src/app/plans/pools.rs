@@ -75,7 +75,7 @@ pub(super) fn models(settings: &Settings, key: &str) -> Vec<ListedModel> {
     for pool in settings.pools.values().filter(of_key) {
         for name in offered(pool, settings) {
             if !listed.iter().any(|other| other.id == name) {
-                listed.push(ListedModel { id: name, owner: "quota-pool".into() });
+                listed.push(ListedModel { id: name, owner: "quota-pool".into(), context_length: None });
             }
         }
     }

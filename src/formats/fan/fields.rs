@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -9,41 +10,58 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// In the order in which they were written.
-pub(super) struct Fields<'a>(Vec<(String, Cow<'a, str>)>);
+pub(in crate::formats) struct Fields<'a>(Vec<(String, Cow<'a, str>)>);
 
 impl<'a> Fields<'a> {
     /// `None`: it is no JSON object.
-    pub(super) fn read(body: &'a [u8]) -> Option<Self> {
+    pub(in crate::formats) fn read(body: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(body).ok()
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::formats) fn has(&self, name: &str) -> bool {
         self.raw(name).is_some()
     }
 
     /// A value as it is written.
-    pub(super) fn raw(&self, name: &str) -> Option<&str> {
+    pub(in crate::formats) fn raw(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, raw)| raw.as_ref())
     }
 
+    /// Where each value of a name stands in the body that was read: of two nobody knows which one the
+    /// upstream takes.
+    pub(in crate::formats) fn places(
+        &self,
+        body: &'a [u8],
+        name: &str,
+    ) -> impl Iterator<Item = Range<usize>> {
+        let written = self.0.iter().filter(move |(known, _)| known == name);
+        written.filter_map(move |(_, raw)| match raw {
+            Cow::Borrowed(raw) => {
+                let start = raw.as_ptr() as usize - body.as_ptr() as usize;
+                Some(start..start + raw.len())
+            }
+            Cow::Owned(_) => None,
+        })
+    }
+
     /// A value that is read.
-    pub(super) fn value(&self, name: &str) -> Option<Value> {
+    pub(in crate::formats) fn value(&self, name: &str) -> Option<Value> {
         serde_json::from_str(self.raw(name)?).ok()
     }
 
     /// Puts a value where it was, or last.
-    pub(super) fn set(&mut self, name: &str, raw: String) {
+    pub(in crate::formats) fn set(&mut self, name: &str, raw: String) {
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = raw.into(),
             None => self.0.push((name.into(), raw.into())),
         }
     }
 
-    pub(super) fn remove(&mut self, names: &[&str]) {
+    pub(in crate::formats) fn remove(&mut self, names: &[&str]) {
         self.0.retain(|(known, _)| !names.contains(&known.as_str()));
     }
 
-    pub(super) fn write(&self) -> Bytes {
+    pub(in crate::formats) fn write(&self) -> Bytes {
         let length = self.0.iter().map(|(name, raw)| name.len() + raw.len() + 4).sum::<usize>();
         let mut text = String::with_capacity(length + 2);
         for (name, raw) in &self.0 {

@@ -5,6 +5,7 @@ use policy::strategy::{Fusion, Strategy};
 use serde_json::Value as Json;
 
 use super::{Context, combo_config, combo_graph, targets};
+use crate::formats::reshape::ToolFilter;
 use crate::settings::bodies;
 use crate::settings::combos::Combo;
 use crate::settings::entities::Source;
@@ -16,6 +17,7 @@ pub(in crate::settings) const LISTED: &str = "combos[]";
 pub(in crate::settings) const ONLY_STORED: &str = "combos[] of the store";
 pub(super) const NAME: &str = "combos[].name";
 pub(super) const STRATEGY: &str = "combos[].strategy";
+const TOOLS: &str = "combos[].tool_filter_regex";
 const ALLOWED: &str = "combos[].allowed_providers";
 /// What only `fusion` reads, or begins with.
 const PANEL: [&str; 2] = ["combos[].config.judge_model", "combos[].config.fusion_tuning"];
@@ -70,6 +72,9 @@ pub(in crate::settings) fn one(context: &mut Context<'_>, sheet: &Sheet) -> Opti
     let targets = targets.into_iter().flatten().collect();
     let (source, replaces) = (Source::File, None);
     let context_cache_protection = sheet.flag("combos[].context_cache_protection");
+    let context_length = sheet.whole("combos[].context_length");
+    let system_message = sheet.text("combos[].system_message");
+    let tool_filter = tool_filter(context, sheet);
     let name = name?;
     Some(Combo {
         name,
@@ -77,6 +82,9 @@ pub(in crate::settings) fn one(context: &mut Context<'_>, sheet: &Sheet) -> Opti
         targets,
         allowed_providers,
         context_cache_protection,
+        context_length,
+        system_message,
+        tool_filter,
         config,
         given,
         source,
@@ -105,6 +113,15 @@ fn check_name(context: &mut Context<'_>, sheet: &Sheet, name: &str, combos: &[Co
         let problem = format!("`{name}` is another combo's name already");
         context.refuse(sheet, NAME, &problem, "a name of its own");
     }
+}
+
+fn tool_filter(context: &mut Context<'_>, sheet: &Sheet) -> Option<String> {
+    let expression = sheet.text(TOOLS)?;
+    if let Err(wrong) = ToolFilter::new(&expression) {
+        let problem = format!("cannot be read: {wrong}");
+        context.refuse(sheet, TOOLS, &problem, "a regular expression such as \"^(read|list)_\"");
+    }
+    Some(expression)
 }
 
 fn strategy(context: &mut Context<'_>, sheet: &Sheet) -> String {

@@ -95,6 +95,25 @@ fn an_input_that_fits_nowhere_is_refused() {
     assert_eq!(of(plain, "empty", &input(9)), names(&[]));
 }
 
+/// Routing 1.1: what combos say first is input as well, that of a combo around it too.
+#[test]
+fn what_a_combo_adds_is_input() {
+    let mut catalogue = catalogue(Filters::default());
+    catalogue.combos.get_mut("known").unwrap().added_tokens = 1;
+    let mut outer = Combo::new("outer", "priority", Vec::new());
+    let nested = |name: &str| Unit { key: name.into(), weight: 0.0, nested: Some(name.into()) };
+    (outer.units, outer.nests, outer.added_tokens) = (vec![nested("known"), nested("small")], true, 10);
+    catalogue.combos.insert("outer".into(), outer);
+    assert_eq!(ask(&catalogue, "known", &input(7_999)), names(&["small", "plain", "large"]));
+    assert_eq!(ask(&catalogue, "known", &input(8_000)), names(&["plain", "large"]));
+    assert_eq!(ask(&catalogue, "outer", &input(7_989)), names(&["small", "plain", "large", "small"]));
+    assert_eq!(ask(&catalogue, "outer", &input(7_990)), names(&["plain", "large", "small"]));
+    assert_eq!(ask(&catalogue, "outer", &input(7_991)), names(&["plain", "large"]));
+    let refused = NoPlan::ContextTooLong { pool_size: 3, largest: 200_000, input: 200_001 };
+    assert_eq!(ask(&catalogue, "known", &input(200_000)), Err(refused));
+    assert_eq!(ask(&catalogue, "known", &Traits::default()), names(&["small", "plain", "large"]));
+}
+
 /// Nobody else is asked in its place: a direct request goes as it came.
 #[test]
 fn a_direct_request_is_not_filtered() {

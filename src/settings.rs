@@ -7,6 +7,7 @@
 
 mod bodies;
 mod build;
+mod cascade;
 mod combos;
 mod connection_fields;
 mod data;
@@ -119,6 +120,8 @@ pub struct Settings {
     pub connections: Vec<Connection>,
     /// Named lists of targets, in file order.
     pub combos: Vec<Combo>,
+    /// What a combo has that says nothing itself (routing 1.4).
+    pub combo_base: ComboConfig,
     /// Patterns of models that are a combo's, in file order.
     pub mappings: Vec<Mapping>,
     /// Other names of models.

@@ -5,6 +5,8 @@
 //! What decides is `policy::attempts` and `policy::plan`, tested there row by row; here stands
 //! that the vendors get what was decided, and that nobody pays for what was nobody's fault.
 
+#[path = "routing/cascade.rs"]
+mod cascade;
 #[path = "routing/cases.rs"]
 mod cases;
 #[path = "routing/ends.rs"]

@@ -80,6 +80,7 @@ fn catalogue(settings: &Settings) -> Catalogue {
     let providers = providers.collect();
     Catalogue {
         combos: combos::combos(settings, &providers),
+        base: Some(Arc::new(combos::base(settings))),
         providers,
         aliases: combos::aliases(settings),
         mappings: combos::mappings(settings),

@@ -68,7 +68,8 @@ pub(super) fn add(settings: &mut Settings, base_url: &str) {
     for (name, strategy, targets) in COMBOS {
         // So may it with these.
         if !settings.combos.iter().any(|known| known.name == name) {
-            settings.combos.push(Combo::of_models(name, strategy, targets, Source::Demo));
+            let combo = Combo::of_models(name, strategy, targets, Source::Demo);
+            settings.combos.push(Combo { config: settings.combo_base.clone(), ..combo });
         }
     }
 }

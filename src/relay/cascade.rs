@@ -9,7 +9,7 @@ use actors::permit::Permit;
 use actors::router::pick::{Picked, Served as Record};
 use actors::router::share::Lease;
 use bytes::Bytes;
-use policy::attempts::{Attempts, Failed, Next};
+use policy::attempts::{AttemptSettings, Attempts, Failed, Next};
 use policy::change::{Exclusion, Refusal};
 use policy::cooldown_wait::Waits;
 use policy::latency::is_failed;
@@ -205,9 +205,15 @@ impl<'a> Run<'a> {
         self.inquiry.part.as_ref().is_none_or(Part::may_dispatch)
     }
 
+    /// What the combo says of this target's provider, else of all (routing 1.4).
+    pub(super) fn settings_of(&self, target: &Planned) -> &AttemptSettings {
+        self.plan.own.attempts(&target.provider, &self.plan.attempts)
+    }
+
     /// After how long the next target runs beside this one; `None`: never.
     fn hedge_delay(&self, index: usize) -> Option<Duration> {
-        let delay = self.plan.attempts.hedge_delay_ms.map(Duration::from_millis)?;
+        let own = self.settings_of(&self.plan.targets[index]);
+        let delay = own.hedge_delay_ms.map(Duration::from_millis)?;
         self.attempts.hedge(index).map(|_| delay)
     }
 

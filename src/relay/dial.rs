@@ -233,7 +233,7 @@ impl Run<'_> {
     /// How long the head may take, and whether that limit holds for the first content of a stream as
     /// well (decision 9); a probe is worth its lease only while another target is left (decision 5a).
     fn limit(&self, timeouts: &StreamTimeouts, permit: &Permit, others: bool) -> (Duration, bool) {
-        let set = self.plan.attempts.target_timeout_ms;
+        let set = self.settings_of(permit.target()).target_timeout_ms;
         let own = match (set, self.inquiry.stream) {
             (0, true) => self.stream_limit(timeouts),
             (0, false) => timeouts.first_byte,

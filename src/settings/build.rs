@@ -211,11 +211,12 @@ impl Context<'_> {
         let providers = providers::read(&mut self);
         let connections = connections::read(&mut self);
         let combos = combos::read(&mut self);
+        let combo_base = combo_config::read(&mut self, &Sheet::new(Place::Line(0)));
         let mappings = mappings::read(&mut self);
         let aliases = mappings::aliases(&mut self);
         let keys = keys::read(&mut self);
         sections::check_overrides(&mut self);
         let settings = sections.with(providers, connections, combos, keys);
-        Settings { mappings, aliases, ..settings }
+        Settings { combo_base, mappings, aliases, ..settings }
     }
 }

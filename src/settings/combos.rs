@@ -70,6 +70,9 @@ impl Combo {
 /// How the attempts of a combo run (routing 1.3).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComboConfig {
+    /// The same for the targets of providers of which something else is said (routing 1.4). Only what
+    /// is asked of one target at a time differs.
+    pub by_provider: Vec<(ProviderId, ComboConfig)>,
     /// Retries of the same target.
     pub max_retries: u32,
     /// Pause before such a retry.

@@ -66,6 +66,8 @@ pub(super) fn list(root: &Sheet) -> Vec<Effective> {
     let mut list = Vec::new();
     for row in table::table().iter().filter(|row| !row.key.contains('[')) {
         match row.is_scalar() {
+            // What all combos begin with is nothing, until something is said.
+            true if row.is_repeated() && !root.is_given(row.key) => {}
             true => list.push(entry(row, None, root)),
             false => list.extend(named(row, root)),
         }

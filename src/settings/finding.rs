@@ -126,6 +126,8 @@ impl Findings {
     /// those without a line last.
     pub fn finish(mut self) -> Result<Vec<Finding>, Vec<Finding>> {
         self.list.sort_by_key(|finding| if finding.line == 0 { usize::MAX } else { finding.line });
+        // What all combos begin with is read for each of them.
+        self.list.dedup();
         if self.list.iter().all(|finding| finding.warning) { Ok(self.list) } else { Err(self.list) }
     }
 }

@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::cascade;
 use super::connection_fields::Detail;
 use super::effective::camel_case;
 use super::finding::{Finding, Place, Problem};
@@ -140,6 +141,9 @@ impl Reader {
 
     fn object(&mut self, path: &str, field: &str, entries: &Map<String, Json>, sheet: &mut Sheet) {
         for (name, value) in entries {
+            if cascade::is_dropped(path, name) {
+                continue;
+            }
             let here = join(field, name);
             let Some(key) = key(path, name).filter(|key| !OUTSIDE.contains(&key.as_str())) else {
                 self.unknown(path, field, name);

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use super::cascade;
 use super::effective::camel_case;
 use super::finding::quoted;
-use super::kind::{Kind, Shape};
+use super::kind::{Items, Kind, Shape};
 use super::legacy;
 use super::table::{self, Row};
+use super::value::Value;
 use super::wire;
 
 /// A section as the management API has it.
@@ -153,13 +155,17 @@ impl Reader<'_> {
     }
 
     fn field(&mut self, at: &Place, name: &str, value: &Json) {
+        if cascade::is_dropped(&at.path, name) {
+            return;
+        }
         let known = children(&at.path);
         let place = match known.iter().find(|segment| camel_case(segment) == name || **segment == "*") {
             Some(segment) => at.below(segment, name),
             None => {
                 let field = at.below("", &quoted_field(name)).field;
                 let accepted = known.into_iter().map(camel_case).collect::<Vec<_>>().join(", ");
-                return self.refuse(&field, format!("unknown field; accepted: {accepted}"));
+                let problem = cascade::is_of_all_targets(&at.path, name).unwrap_or("unknown field");
+                return self.refuse(&field, format!("{problem}; accepted: {accepted}"));
             }
         };
         if let Some(row) = table::find(&place.path) {
@@ -173,6 +179,11 @@ impl Reader<'_> {
                 fields.iter().for_each(|(name, value)| self.field(&place, name, value));
             }
             Json::Null if place.path.ends_with('*') => self.forget(&place),
+            Json::Null if format!("{}.", place.path).starts_with(cascade::DEFAULTS) => {
+                let start = format!("{}.", place.path);
+                let below = table::table().iter().filter(|row| row.key.starts_with(&start));
+                self.patch.changes.extend(below.map(|row| (row.key.to_owned(), None)));
+            }
             _ => {
                 let accepted = children(&place.path).into_iter().map(camel_case).collect::<Vec<_>>();
                 self.refuse(&place.field, format!("must be an object of {}", accepted.join(", ")));
@@ -199,6 +210,10 @@ impl Reader<'_> {
         false
     }
 
+    fn knows(&self, ids: &[String]) -> bool {
+        ids.iter().all(|id| self.providers.contains(&id.as_str()))
+    }
+
     /// Null for a whole name: every key of it.
     fn forget(&mut self, place: &Place) {
         for segment in children(&place.path) {
@@ -216,6 +231,14 @@ impl Reader<'_> {
         }
         let kind: &Kind = row.patch.as_ref().unwrap_or(&row.kind);
         match wire::from_patch(kind, value) {
+            // Of combos' settings only lists of providers are lists of ids.
+            Ok(Value::Texts(ids))
+                if row.is_repeated() && *kind == Kind::List(Items::Ids) && !self.knows(&ids) =>
+            {
+                let message =
+                    format!("names a provider that does not exist; there are {}", self.providers.join(", "));
+                self.refuse(&place.field, message);
+            }
             Ok(value) => {
                 self.patch.changes.insert(place.key.clone(), Some(wire::show(&value)));
                 if !row.acts {

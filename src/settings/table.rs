@@ -6,6 +6,7 @@
 //! One file for each part of it; where they are put together is here.
 
 mod behaviour;
+mod cascade;
 mod combos;
 mod entities;
 mod flow;
@@ -20,6 +21,7 @@ use std::sync::LazyLock;
 use policy::time::{DAY, HOUR};
 
 use super::kind::Kind;
+pub(super) use cascade::{CONFIG, DEFAULTS, OVERRIDES};
 
 /// One key of the config file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,6 +94,11 @@ impl Row {
         !self.key.contains(['[', '*'])
     }
 
+    /// Whether it only repeats a key of `[combos.config]`, for all combos (routing 1.4).
+    pub fn is_repeated(&self) -> bool {
+        self.key.starts_with(DEFAULTS)
+    }
+
     /// Whether the management API may set it.
     pub fn is_storable(&self) -> bool {
         !self.key.contains('[') && STORABLE.iter().any(|section| self.key.starts_with(section))
@@ -122,7 +129,8 @@ static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let process = [process::ROWS, stream::ROWS];
     let resilience = [resilience::ROWS, flow::ROWS, stream::RECOVERY, later::ROWS];
     let entities = [entities::ROWS, combos::ROWS, entities::KEYS];
-    let parts = [process.concat(), resilience.concat(), behaviour::ROWS.to_vec(), entities.concat()];
+    let behaviour = [behaviour::ROWS.to_vec(), cascade::rows()];
+    let parts = [process.concat(), resilience.concat(), behaviour.concat(), entities.concat()];
     parts.concat()
 });
 

@@ -6,6 +6,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::cascade;
 use super::finding::{Findings, Place, Problem};
 use super::sheet::{Cell, Sheet};
 use super::table::{self, Row};
@@ -53,6 +54,9 @@ impl Walker<'_> {
         for (name, value) in entries {
             let path = join(prefix, name.get_ref());
             let at = name.span().start;
+            if cascade::is_dropped(prefix, name.get_ref()) {
+                continue;
+            }
             if let Some(row) = table::find(&path) {
                 self.leaf(row, value, at, sheet);
             } else if has_rows_below(&format!("{path}[].")) {
@@ -171,6 +175,11 @@ impl Walker<'_> {
 
     fn unknown(&mut self, prefix: &str, name: &str, at: usize) {
         let known = names_in(prefix);
+        if let Some(why) = cascade::is_of_all_targets(prefix, name) {
+            let place = self.place(at);
+            let accepted = format!("{}; or the key in [settings.combo_defaults]", known.join(", "));
+            return self.findings.refuse(&place, &shown(prefix, name), Problem::new(why, accepted));
+        }
         let problem = match nearest(name, &known) {
             Some(near) => Problem::new(format!("unknown key; did you mean `{near}`?"), ""),
             None if known.is_empty() => Problem::new("unknown key", "no key yet"),

@@ -62,6 +62,10 @@ pub(super) fn from_patch(kind: &Kind, json: &Json) -> Result<Value, Vec<Fault>> 
             let whole = whole(json).filter(|whole| (*low..=*high).contains(whole));
             whole.map(Value::Whole).ok_or_else(wrong)
         }
+        (Kind::Number(low, high), _) => {
+            let number = json.as_f64().filter(|number| (*low..=*high).contains(number));
+            number.map(Value::Number).ok_or_else(wrong)
+        }
         (Kind::Codes, Json::Array(items)) => {
             let codes: Option<Vec<u64>> =
                 items.iter().map(|item| whole(item).filter(|code| (100..600).contains(code))).collect();

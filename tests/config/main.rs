@@ -1,6 +1,7 @@
 //! The shipped config equals the defaults; every mistake is found, with its line.
 
 mod accounts;
+mod cascade;
 mod combos;
 mod entities;
 mod flow;

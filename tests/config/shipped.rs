@@ -70,7 +70,8 @@ fn keys_of_the_shipped_file(text: &str) -> Vec<String> {
 fn every_row_appears_in_the_shipped_file() {
     let keys = keys_of_the_shipped_file(SHIPPED);
     let text: Vec<&str> = SHIPPED.lines().collect();
-    for row in table() {
+    // What all combos begin with is written once, where combos are.
+    for row in table().iter().filter(|row| !row.is_repeated()) {
         let key = row.key.replace(".*.", ".openai.");
         let inline = |name: &str| text.iter().any(|line| line.contains(&format!(" {name} = ")));
         let last = key.rsplit('.').next().unwrap();

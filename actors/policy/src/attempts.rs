@@ -8,6 +8,7 @@
 mod guard;
 mod kept;
 mod last;
+mod own;
 mod settings;
 
 use crate::change::Refusal;
@@ -22,6 +23,7 @@ use guard::{is_quota, is_streak, open_rows};
 use kept::Kept;
 pub use last::LastAnswer;
 use last::last_answer;
+pub use own::{Own, Owns};
 pub use settings::AttemptSettings;
 
 /// Dispatches of one request over all targets and retries (routing 7.8).
@@ -97,6 +99,7 @@ struct Key {
 #[derive(Clone, Debug)]
 pub struct Attempts {
     settings: AttemptSettings,
+    own: Owns,
     combo: bool,
     /// It is the last resort: one try, whatever comes of it (decision 33).
     once: bool,
@@ -120,6 +123,7 @@ impl Attempts {
     pub fn new(plan: &Plan) -> Self {
         Self {
             settings: plan.attempts,
+            own: plan.own.clone(),
             combo: plan.combo.is_some(),
             once: plan.is_last_resort(),
             keys: plan.targets.iter().map(Key::of).collect(),
@@ -184,13 +188,14 @@ impl Attempts {
         if self.hopeless {
             return Next::Exhausted;
         }
-        let retry = self.retry_wait(&failure, settled, dice);
-        if !self.settings.failover_before_retry
+        let own = *self.settings_of(target);
+        let retry = self.retry_wait(&own, &failure, settled, dice);
+        if !own.failover_before_retry
             && let Some(wait_ms) = retry
         {
             return self.again(target, wait_ms);
         }
-        match (self.next(self.pause(&failure)), retry) {
+        match (self.next(pause(&own, &failure)), retry) {
             (Some(next), _) => next,
             (None, Some(wait_ms)) => self.again(target, wait_ms),
             (None, None) => Next::Exhausted,
@@ -304,15 +309,21 @@ impl Attempts {
     }
 
     /// The pause before a same-target retry, if one is allowed now (routing 7.6, decisions 12c, 26a).
-    fn retry_wait(&self, failure: &Failure, settled: bool, dice: &mut dyn Dice) -> Option<Millis> {
+    fn retry_wait(
+        &self,
+        own: &AttemptSettings,
+        failure: &Failure,
+        settled: bool,
+        dice: &mut dyn Dice,
+    ) -> Option<Millis> {
         if settled || self.once {
             return None;
         }
         match failure.then {
-            Then::NextOrRetry if self.combo && self.retries < self.settings.max_retries => {
+            Then::NextOrRetry if self.combo && self.retries < own.max_retries => {
                 match failure.hint.map(|hint| hint.wait_ms) {
                     Some(wait) => (wait <= LONGEST_STATED_WAIT_MS).then_some(wait),
-                    None => Some(jittered(self.settings.retry_delay_ms, dice)),
+                    None => Some(jittered(own.retry_delay_ms, dice)),
                 }
             }
             Then::NextOrOnce if self.retries == 0 => Some(500 + (dice.unit() * 500.0) as Millis),
@@ -320,12 +331,17 @@ impl Attempts {
         }
     }
 
-    /// Routing 7.12: the pause before the next target.
-    fn pause(&self, failure: &Failure) -> Millis {
-        match failure.status {
-            502..=504 => self.settings.fallback_delay_ms,
-            _ => 0,
-        }
+    /// What is said of a target's provider, else of all (routing 1.4).
+    fn settings_of(&self, target: usize) -> &AttemptSettings {
+        self.own.attempts(&self.keys[target].provider, &self.settings)
+    }
+}
+
+/// Routing 7.12: the pause before the next target.
+fn pause(own: &AttemptSettings, failure: &Failure) -> Millis {
+    match failure.status {
+        502..=504 => own.fallback_delay_ms,
+        _ => 0,
     }
 }
 

@@ -2,6 +2,7 @@
 //! name, without secrets and without addresses. Built once per configuration.
 
 mod names;
+mod needs;
 mod offers;
 mod patterns;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::account::AccountSettings;
-use crate::attempts::AttemptSettings;
+use crate::attempts::{AttemptSettings, Owns};
 use crate::cooldown_wait::WaitSettings;
 use crate::ids::{ById, Class, ConnectionId, ModelId, ProviderId};
 use crate::lease::Managed;
@@ -247,6 +248,8 @@ pub struct Combo {
     pub nests: bool,
     /// How its attempt loop behaves.
     pub attempts: AttemptSettings,
+    /// What is said otherwise of some providers' targets (routing 1.4).
+    pub own: Owns,
     /// What its strategy reads.
     pub settings: StrategySettings,
     /// A session stays with the model that served it last (routing 3.9).
@@ -277,6 +280,7 @@ impl Combo {
             steps,
             nests: false,
             attempts: AttemptSettings::default(),
+            own: Owns::default(),
             settings: StrategySettings::default(),
             keeps_model: false,
             slow_start_ms: 0,
@@ -308,6 +312,8 @@ pub struct Catalogue {
     pub providers: ById<ProviderId, ProviderEntry>,
     /// Combos by name.
     pub combos: HashMap<Arc<str>, Combo>,
+    /// What combos that nobody has written begin with (routing 1.4); `None`: what is built in.
+    pub base: Option<Arc<Combo>>,
     /// Other names of models and combos.
     pub aliases: Aliases,
     /// Patterns that lead to combos.
@@ -343,35 +349,5 @@ impl Catalogue {
         self.offers = self.combos.iter().map(of).collect();
         self.reads_quota = combos || self.preflight.is_on() || self.accounts.reads_quota();
         self
-    }
-}
-
-impl Catalogue {
-    /// Some plan depends on what a request needs: else nobody has to look for it in its body.
-    /// Requests that name `auto` themselves depend on it whatever is configured.
-    pub fn wants_needs(&self) -> bool {
-        let weighs = |combo: &Combo| {
-            !matches!(combo.strategy, "priority" | "p2c" | "weighted" | "fill-first" | "lkgp")
-        };
-        let knows = |entry: &ModelEntry| entry.abilities.is_some() || entry.context_window.is_some();
-        let models = || self.providers.values().filter_map(|provider| provider.models.as_ref());
-        let by_combo = !self.combos.is_empty()
-            && (self.combos.values().any(weighs)
-                || models().any(|all| all.iter().any(|(_, entry)| knows(entry))));
-        by_combo || self.aliases.targets().any(strategy::auto::is_name)
-    }
-}
-
-impl Catalogue {
-    /// Some combo sends a prompt to where it is likely to be cached: else nobody has to tell prompts
-    /// apart (routing 3.7).
-    pub fn wants_prompts(&self) -> bool {
-        let follows = |combo: &Combo| {
-            strategy::find(combo.strategy).is_some_and(|rule| {
-                let yields = self.prompt_cache_affinity && rule.yields_to_cache() && !rule.keeps_first();
-                yields || rule.follows_prompts(&combo.settings)
-            })
-        };
-        self.combos.values().any(follows)
     }
 }

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Usage;
 use crate::affinity::Pinned;
-use crate::attempts::{AttemptSettings, MAX_DISPATCHES};
+use crate::attempts::{AttemptSettings, MAX_DISPATCHES, Owns};
 use crate::board::Board;
 use crate::breaker::Grant;
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, Step};
@@ -177,6 +177,8 @@ pub struct Plan {
     pub strategy: &'static str,
     /// How the attempt loop behaves.
     pub attempts: AttemptSettings,
+    /// What is said otherwise of some providers' targets.
+    pub own: Owns,
     /// Targets in the order in which they are tried; at most 30 (routing 7.8).
     pub targets: Vec<Planned>,
     /// Targets left out.
@@ -240,6 +242,7 @@ fn of_combo(
 ) -> Result<Plan, NoPlan> {
     let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.units.len());
     plan.timed = true;
+    plan.own = combo.own.clone();
     plan.reads_quota = world.catalogue.reads_quota;
     plan.validation = combo.validation.clone();
     plan.fan = fan::fan(combo, world.catalogue);

@@ -239,8 +239,10 @@ impl Handler<Served> for Router {
             let chooser = match blueprint.catalogue.combos.get(&place.combo) {
                 Some(combo) => Chooser { strategy: combo.strategy, settings: &combo.settings },
                 None => {
-                    let Some(auto) = auto::settings(&place.combo) else { continue };
-                    made = StrategySettings { auto, ..StrategySettings::default() };
+                    let Some(own) = auto::settings(&place.combo) else { continue };
+                    let base = blueprint.catalogue.base.as_ref().map(|base| base.settings.clone());
+                    let base = base.unwrap_or_default();
+                    made = StrategySettings { auto: own.over(&base.auto), ..base };
                     Chooser { strategy: Auto.name(), settings: &made }
                 }
             };

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use policy::attempts::AttemptSettings;
+use policy::attempts::{AttemptSettings, Own};
 use policy::catalogue::{Aliases, Catalogue, Combo, Mapping, Step};
 use policy::combo::{Providers, Resolved, Spec, resolve};
 use policy::cooldown_wait::WaitSettings;
+use policy::ids::ProviderId;
 use policy::plan::{Berths, Filters};
 use policy::request::tokens_of;
 
@@ -29,16 +30,33 @@ fn combo(typed: &settings::Combo, spec: Spec, resolved: Resolved, waits: WaitSet
     if !typed.allowed_providers.is_empty() {
         steps.retain(|step| typed.allowed_providers.contains(&step.provider));
     }
-    let config = &typed.config;
     Combo {
         steps,
         units,
         nests,
-        attempts: attempts(config, waits),
-        settings: config.strategy.clone(),
         keeps_model: typed.context_cache_protection,
-        slow_start_ms: config.slow_start_ms,
         added_tokens: tokens_of(typed.system_message.as_ref().map_or(0, String::len)),
+        berths: berths(&typed.config.queue).filter(|_| spec.strategy == "round-robin"),
+        ..with_config(Combo::new(spec.name, spec.strategy, Vec::new()), &typed.config, waits)
+    }
+}
+
+/// What a combo has that says nothing itself (routing 1.4).
+pub(super) fn base(settings: &Settings) -> Combo {
+    let waits = settings.resilience.combo_cooldown_wait;
+    with_config(Combo::new("", "auto", Vec::new()), &settings.combo_base, waits)
+}
+
+fn with_config(combo: Combo, config: &settings::ComboConfig, waits: WaitSettings) -> Combo {
+    let own = |(provider, config): &(ProviderId, settings::ComboConfig)| {
+        let own = Own { attempts: attempts(config, waits), slow_start_ms: config.slow_start_ms };
+        (provider.clone(), own)
+    };
+    Combo {
+        attempts: attempts(config, waits),
+        own: config.by_provider.iter().map(own).collect(),
+        settings: config.strategy.clone(),
+        slow_start_ms: config.slow_start_ms,
         validation: Some(&config.response_validation)
             .filter(|rules| !rules.is_empty())
             .map(|rules| Arc::new(rules.clone())),
@@ -48,8 +66,7 @@ fn combo(typed: &settings::Combo, spec: Spec, resolved: Resolved, waits: WaitSet
             strict: config.context.strict,
             prefer_large: config.context.prefer_large,
         },
-        berths: berths(&config.queue).filter(|_| spec.strategy == "round-robin"),
-        ..Combo::new(spec.name, spec.strategy, Vec::new())
+        ..combo
     }
 }
 

@@ -8,6 +8,7 @@ use policy::strategy::{
 };
 
 use super::{Context, Known, targets, validation};
+use crate::settings::cascade;
 use crate::settings::combos::{ComboConfig, ContextNumbers, HedgingNumbers, QueueNumbers};
 use crate::settings::finding::Place;
 use crate::settings::sheet::Sheet;
@@ -27,9 +28,20 @@ macro_rules! key {
     };
 }
 
-/// Reads the config of a combo.
-pub(super) fn read(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
+/// Reads the config of a combo, over what all combos begin with (routing 1.4).
+pub(super) fn read(context: &mut Context<'_>, own: &Sheet) -> ComboConfig {
+    let root = context.root;
+    let sheet = cascade::layered(root, own);
+    let by_provider = cascade::by_provider(root, own, &sheet);
+    let by_provider = by_provider.into_iter().map(|(provider, sheet)| (provider, whole(context, &sheet)));
+    let by_provider = by_provider.collect();
+    ComboConfig { by_provider, ..whole(context, &sheet) }
+}
+
+/// What a sheet says, and nobody else.
+fn whole(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
     ComboConfig {
+        by_provider: Vec::new(),
         max_retries: sheet.count(key!("max_retries")),
         retry_delay_ms: sheet.millis(key!("retry_delay_ms")),
         fallback_delay_ms: sheet.millis(key!("fallback_delay_ms")),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Context;
+use crate::settings::cascade;
 use crate::settings::data;
 use crate::settings::finding::{Place, Problem};
 use crate::settings::services::{
@@ -13,7 +14,7 @@ use crate::settings::services::{
 };
 use crate::settings::sheet::Sheet;
 use crate::settings::value::Value;
-use crate::settings::{Combo, Connection, Key, Provider, QuotaPools, Secret, Settings};
+use crate::settings::{Combo, ComboConfig, Connection, Key, Provider, QuotaPools, Secret, Settings};
 
 /// Exceptions by provider.
 pub(super) const OVERRIDES: &str = "resilience.provider_quota_overrides.*";
@@ -40,6 +41,7 @@ impl Sections {
             providers: Vec::new(),
             connections: Vec::new(),
             combos: Vec::new(),
+            combo_base: ComboConfig::default(),
             mappings: Vec::new(),
             aliases: Default::default(),
             keys: Vec::new(),
@@ -190,14 +192,16 @@ pub(super) fn check_overrides(context: &mut Context<'_>) {
     if !context.checks_references() {
         return;
     }
-    for (provider, sheet) in context.root.named.get(OVERRIDES).into_iter().flatten() {
-        if context.known.provider(provider, &sheet.place).is_none() {
-            let accepted = context.known.provider_list();
-            let problem = Problem::new("names a provider that does not exist", accepted);
-            match &sheet.place {
-                // The provider may have left the file since; that keeps nobody from starting.
-                Place::Stored => context.findings.warn(&Place::Stored, OVERRIDES, problem),
-                place => context.findings.refuse(place, OVERRIDES, problem),
+    for list in [OVERRIDES, cascade::OVERRIDES] {
+        for (provider, sheet) in context.root.named.get(list).into_iter().flatten() {
+            if context.known.provider(provider, &sheet.place).is_none() {
+                let accepted = context.known.provider_list();
+                let problem = Problem::new("names a provider that does not exist", accepted);
+                match &sheet.place {
+                    // The provider may have left the file since; that keeps nobody from starting.
+                    Place::Stored => context.findings.warn(&Place::Stored, list, problem),
+                    place => context.findings.refuse(place, list, problem),
+                }
             }
         }
     }

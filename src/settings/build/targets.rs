@@ -180,7 +180,7 @@ fn check_connection(context: &mut Context<'_>, sheet: &Sheet, key: &str, provide
 pub(super) fn providers(context: &mut Context<'_>, sheet: &Sheet, key: &str) -> Vec<ProviderId> {
     let ids = sheet.texts(key);
     for id in ids.iter().filter(|_| sheet.is_given(key)) {
-        if context.checks_references() && context.known.provider(id, &sheet.place).is_none() {
+        if context.checks_references() && context.known.provider(id, sheet.place_of(key)).is_none() {
             let problem = format!("names the provider {}, which does not exist", quoted(id));
             let accepted = context.known.provider_list();
             context.refuse(sheet, key, &problem, &accepted);

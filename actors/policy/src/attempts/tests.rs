@@ -1,5 +1,6 @@
 mod ends;
 mod kept;
+mod own;
 mod room;
 
 use super::{AttemptSettings, Attempts, Failed, LastAnswer, MAX_DISPATCHES, Next};

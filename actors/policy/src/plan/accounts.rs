@@ -42,7 +42,8 @@ impl<'a> Accounts<'a> {
         world: World<'a>,
     ) -> Self {
         let combo = plan.combo.as_ref().and_then(|name| world.catalogue.combos.get(name));
-        let slow_start_ms = combo.map_or(0, |combo| combo.slow_start_ms);
+        let slow_start_ms =
+            combo.map_or(0, |combo| combo.own.slow_start_ms(&step.provider, combo.slow_start_ms));
         let before = plan.targets.len();
         // One account is chosen already: no session moves it.
         let session = Session::of(ask, world).filter(|_| only.is_none());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Plan, Resort};
-use crate::attempts::AttemptSettings;
+use crate::attempts::{AttemptSettings, Owns};
 use crate::gate::Patience;
 
 /// A plan without targets.
@@ -17,6 +17,7 @@ pub(crate) fn empty(
         combo,
         strategy,
         attempts,
+        own: Owns::default(),
         targets: Vec::new(),
         excluded: Vec::new(),
         resort: Resort::default(),

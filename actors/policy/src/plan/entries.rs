@@ -318,14 +318,16 @@ impl Pool for Entries<'_> {
     /// the one that is spared least speaks.
     fn keeps_draw(&self, index: usize) -> f64 {
         let World { catalogue, board, now, .. } = self.world;
-        if self.combo.slow_start_ms == 0 {
+        let slow_start_ms =
+            self.combo.own.slow_start_ms(&self.step(index).provider, self.combo.slow_start_ms);
+        if slow_start_ms == 0 {
             return 1.0;
         }
         let mut kept: Vec<f64> = Vec::new();
         self.each_account(index, &mut |_, entry| {
             let view = board.connections.get(&entry.id);
             let rested = view.filter(|view| view.cooldown.refusal(false, now).is_none());
-            kept.extend(rested.map(|view| accounts::keeps_draw(view, self.combo.slow_start_ms, now)));
+            kept.extend(rested.map(|view| accounts::keeps_draw(view, slow_start_ms, now)));
         });
         match catalogue.accounts.strategy {
             AccountStrategy::FillFirst => kept.first().copied().unwrap_or(1.0),

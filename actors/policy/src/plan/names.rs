@@ -12,7 +12,7 @@
 use super::NoPlan;
 use crate::catalogue::{Catalogue, Combo, Mapping, ProviderEntry, matches};
 use crate::ids::ModelId;
-use crate::strategy::auto;
+use crate::strategy::{StrategySettings, auto};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub(super) fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Result<Named<'a>
     }
     // A stored combo of that name wins (routing 2.1).
     if let Some(combo) = auto::combo(name, catalogue) {
-        return Ok(Named::Made(Box::new(combo)));
+        return Ok(made(catalogue, combo));
     }
     if let Some(target) = catalogue.aliases.exact(name) {
         return meant(catalogue, target);
@@ -67,7 +67,7 @@ pub(super) fn find<'a>(catalogue: &'a Catalogue, name: &str) -> Result<Named<'a>
 
 /// The target of an alias; it is never an alias again.
 fn meant<'a>(catalogue: &'a Catalogue, target: &str) -> Result<Named<'a>, NoPlan> {
-    let auto = || auto::combo(target, catalogue).map(|combo| Named::Made(Box::new(combo)));
+    let auto = || auto::combo(target, catalogue).map(|combo| made(catalogue, combo));
     match combo(catalogue, target).or_else(auto) {
         Some(combo) => Ok(combo),
         None => qualified(catalogue, target).unwrap_or_else(|| bare(catalogue, target)),
@@ -87,8 +87,23 @@ fn is_name(model: &str) -> bool {
 fn combo<'a>(catalogue: &'a Catalogue, name: &str) -> Option<Named<'a>> {
     let typed = catalogue.combos.get(name);
     let typed = typed.or_else(|| catalogue.combos.get(name.strip_prefix("combo/")?));
-    let made = || catalogue.pools.combo(name, catalogue).map(|combo| Named::Made(Box::new(combo)));
-    typed.map(Named::Combo).or_else(made)
+    let shared = || catalogue.pools.combo(name, catalogue).map(|combo| made(catalogue, combo));
+    typed.map(Named::Combo).or_else(shared)
+}
+
+/// A combo that nobody has written, with the numbers that all combos begin with (routing 1.4).
+fn made(catalogue: &Catalogue, combo: Combo) -> Named<'static> {
+    let Some(base) = &catalogue.base else { return Named::Made(Box::new(combo)) };
+    let auto = combo.settings.auto.over(&base.settings.auto);
+    Named::Made(Box::new(Combo {
+        attempts: base.attempts,
+        own: base.own.clone(),
+        settings: StrategySettings { auto, ..base.settings.clone() },
+        slow_start_ms: base.slow_start_ms,
+        validation: base.validation.clone(),
+        filters: base.filters,
+        ..combo
+    }))
 }
 
 /// A mapping whose combo is gone is passed over.

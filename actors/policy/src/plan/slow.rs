@@ -14,12 +14,15 @@ const SAMPLES: u32 = 5;
 
 /// Leaves the slow entries out.
 pub(super) fn skip(ranked: &mut Ranked, entries: &Entries<'_>) {
-    let limit = entries.combo.attempts.predictive_ttft_ms;
-    if limit == 0 || entries.combo.steps.iter().any(|step| step.only_on_quota) {
+    let (of_all, own) = (&entries.combo.attempts, &entries.combo.own);
+    let limits = of_all.predictive_ttft_ms > 0 || own.any(|own| own.attempts.predictive_ttft_ms > 0);
+    if !limits || entries.combo.steps.iter().any(|step| step.only_on_quota) {
         return;
     }
     let order = ranked.order.iter().copied();
-    let (slow, quick): (Vec<usize>, Vec<usize>) = order.partition(|index| is_slow(entries, *index, limit));
+    let limit = |index: usize| own.attempts(entries.provider(index), of_all).predictive_ttft_ms;
+    let (slow, quick): (Vec<usize>, Vec<usize>) =
+        order.partition(|index| is_slow(entries, *index, limit(*index)));
     if slow.is_empty() || !quick.iter().any(|index| entries.eligible(*index)) {
         return;
     }
@@ -30,14 +33,15 @@ pub(super) fn skip(ranked: &mut Ranked, entries: &Entries<'_>) {
 
 fn is_slow(entries: &Entries<'_>, index: usize, limit: Millis) -> bool {
     let mean = entries.metrics(index).and_then(|metrics| metrics.mean_ms);
-    mean.is_some_and(|mean| mean > limit as f64)
+    limit > 0
+        && mean.is_some_and(|mean| mean > limit as f64)
         && entries.spread(index).is_some_and(|spread| spread.samples >= SAMPLES)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::account::Usage;
-    use crate::attempts::AttemptSettings;
+    use crate::attempts::{AttemptSettings, Own};
     use crate::board::Board;
     use crate::catalogue::{Catalogue, Combo, Dialect};
     use crate::change::Exclusion;
@@ -85,18 +89,23 @@ mod tests {
 
     /// The combo of a, b and c, in the order in which they are asked; then those that are skipped.
     fn order(took: &'static [(&'static str, f64, u32)], limit: u64, held: bool) -> Vec<String> {
-        ordered(took, limit, held, &Board::default())
+        ordered(took, (limit, &[]), held, &Board::default())
     }
 
+    /// The same, with limits of some providers (routing 1.4).
     fn ordered(
         took: &'static [(&'static str, f64, u32)],
-        limit: u64,
+        (limit, own): (u64, &[(&str, u64)]),
         held: bool,
         board: &Board,
     ) -> Vec<String> {
         let mut catalogue: Catalogue = catalogue();
         let combo: &mut Combo = catalogue.combos.get_mut("abc").unwrap();
         combo.attempts = AttemptSettings { predictive_ttft_ms: limit, ..combo.attempts };
+        let of = |limit: u64| AttemptSettings { predictive_ttft_ms: limit, ..combo.attempts };
+        let own =
+            own.iter().map(|(id, limit)| ((*id).into(), Own { attempts: of(*limit), slow_start_ms: 0 }));
+        combo.own = own.collect();
         combo.steps[0].only_on_quota = held;
         let traits = Traits::default();
         let ask = Ask { model: "abc", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
@@ -117,6 +126,16 @@ mod tests {
         assert_eq!(order(&[("a", 950.0, 9), ("b", 901.0, 9)], 900, false), ["c", "-a", "-b"]);
     }
 
+    #[test]
+    fn routing_1_4_each_is_held_to_what_is_said_of_its_provider() {
+        let order = |limit: u64, own: (&str, u64)| {
+            ordered(&[("a", 500.0, 5), ("b", 500.0, 5)], (limit, &[own]), false, &Board::default())
+        };
+        assert_eq!(order(0, ("b", 400)), ["a", "c", "-b"]);
+        assert_eq!(order(400, ("b", 600)), ["b", "c", "-a"]);
+        assert_eq!(order(400, ("a", 0)), ["a", "c", "-b"]);
+    }
+
     /// The plan is never empty for it.
     #[test]
     fn where_all_that_could_be_asked_are_slow_nobody_is_skipped() {
@@ -126,7 +145,7 @@ mod tests {
         for quick in ["b", "c"] {
             open(&mut board, quick);
         }
-        assert_eq!(ordered(&[("a", 5_000.0, 9)], 900, false, &board), ["a"], "the quick ones are out");
+        assert_eq!(ordered(&[("a", 5_000.0, 9)], (900, &[]), false, &board), ["a"], "the quick ones are out");
     }
 
     /// Routing 4.1: it is passed for quota alone.

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::account::{AccountSettings, AccountStrategy, Usage};
-use crate::attempts::MAX_DISPATCHES;
+use crate::attempts::{MAX_DISPATCHES, Own};
 use crate::board::{Board, ConnectionView};
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
 use crate::cooldown::{Cooldown, CooldownSettings};
@@ -244,6 +244,27 @@ fn a_step_with_a_rested_account_keeps_its_draw() {
     assert_eq!(first(&scene), "m", "a-1 is not in slow start");
     scene.show("a-1", &cooldown);
     assert_eq!(first(&scene), "n", "both are, at 0.1");
+}
+
+/// Routing 1.4: what is said of the provider is stronger, for accounts and steps alike.
+#[test]
+fn slow_start_may_be_said_of_a_provider() {
+    for (of_all, of_a, spared) in [(0, 100_000, true), (100_000, 0, false)] {
+        let mut scene = Scene::of(2);
+        for combo in scene.catalogue.combos.values_mut() {
+            combo.slow_start_ms = of_all;
+            let own = Own { attempts: combo.attempts, slow_start_ms: of_a };
+            combo.own = [("a".into(), own)].into_iter().collect();
+        }
+        let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
+        cooldown.cool(61_000, NOW);
+        scene.show("a-0", &cooldown);
+        let first = scene.order("free", NOW + 61_000 + 50_000, &[0.0, 0.0, 0.5]).remove(0);
+        assert_eq!(first, if spared { "a-1" } else { "a-0" });
+        scene.show("a-1", &cooldown);
+        let plan = scene.plan("drawn", NOW + 61_000, &mut Scripted::new(&[0.0, 0.0, 0.0, 0.3]));
+        assert_eq!(plan.targets[0].model.as_str(), if spared { "n" } else { "m" });
+    }
 }
 
 /// Of 100 accounts 30 are weighed, from a random place on and round the end.

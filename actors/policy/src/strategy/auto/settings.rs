@@ -26,6 +26,14 @@ pub struct AutoSettings {
     pub taste: Taste,
 }
 
+impl AutoSettings {
+    /// What a variant says for itself, laid over what all combos begin with (routing 1.4).
+    pub fn over(&self, base: &Self) -> Self {
+        let router = if self.router == AutoRouter::Rules { base.router } else { self.router };
+        Self { mode_pack: self.mode_pack.or(base.mode_pack), router, taste: self.taste, ..base.clone() }
+    }
+}
+
 impl Default for AutoSettings {
     fn default() -> Self {
         Self {

@@ -4,6 +4,7 @@
 mod access;
 mod actors;
 mod aliases;
+mod combo_reports;
 mod combos;
 mod connection_test;
 mod cooldowns;
@@ -37,6 +38,7 @@ use std::time::Instant;
 use ::actors::blueprint::Blueprint;
 use ::actors::messages::StoreLink;
 use ::actors::permit::Owners;
+use actix_web::guard::Get;
 use actix_web::web;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use policy::ids::ConnectionId;
@@ -141,6 +143,10 @@ pub fn routes(
         .service(only("POST", "/api/route/explain", web::post().to(explain::explain)))
         .service(only("GET", "/api/usage/history", web::get().to(usage::history)))
         .service(only("GET", "/metrics", web::get().to(metrics::show)));
+    config
+        // With another method these are names of combos.
+        .service(web::resource("/api/combos/metrics").guard(Get()).to(combo_reports::metrics))
+        .service(web::resource("/api/combos/auto").guard(Get()).to(combo_reports::auto));
     entity_routes(config);
     config
         .service(

@@ -14,6 +14,7 @@ mod commit;
 mod degrade;
 mod dial;
 mod fan;
+mod fared;
 mod fault;
 mod handoff;
 mod hedge;
@@ -54,7 +55,7 @@ use policy::verdict::Kind;
 use tokio::sync::Notify;
 
 use crate::settings::Streaming;
-use crate::telemetry::{Book, Decisions, KeyBook, Metrics};
+use crate::telemetry::{Book, ComboBook, Decisions, KeyBook, Metrics};
 use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
 
 pub use crate::upstream::Endpoints;
@@ -90,6 +91,8 @@ pub struct Tower {
     pub metrics: Arc<Metrics>,
     /// The latest decisions.
     pub decisions: Decisions,
+    /// How combos fare.
+    pub combos: ComboBook,
     /// What requests took.
     pub usage: Arc<Book>,
     /// What client keys have done and cost.
@@ -175,6 +178,8 @@ pub struct Story {
     pub strategy: &'static str,
     /// A combo was asked for.
     pub combo: bool,
+    /// The combo that it counts for; `None`: there is none, or nobody wants to know.
+    pub counted: Option<Arc<str>>,
     /// Its attempts do not stand in for each other (routing 6).
     pub fan: bool,
     /// Steps the combo has.

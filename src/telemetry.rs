@@ -1,10 +1,12 @@
 //! What is counted and logged. Log lines go to stderr; metrics are read at `/metrics`.
 
 mod book;
+mod combo_book;
 mod decisions;
 mod metrics;
 
 pub use book::{Book, Taken};
+pub use combo_book::{ComboBook, ComboFared, Fared, Over, Try};
 pub use decisions::{Attempted, Decision, Decisions};
 mod key_book;
 pub use key_book::KeyBook;

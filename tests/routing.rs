@@ -11,6 +11,8 @@ mod cascade;
 mod cases;
 #[path = "routing/ends.rs"]
 mod ends;
+#[path = "routing/fared.rs"]
+mod fared;
 #[path = "routing/hedging.rs"]
 mod hedging;
 #[path = "routing/kept.rs"]

@@ -36,7 +36,7 @@ use crate::http::state::{Gate, HttpSettings};
 use crate::relay::{Closing, Gates, ToolCaps, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault, Waiting};
-use crate::telemetry::{Book, Decisions, KeyBook, Metrics};
+use crate::telemetry::{Book, ComboBook, Decisions, KeyBook, Metrics};
 use crate::upstream::{ClientSettings, Dialler, Endpoints, Proxies};
 
 /// What every worker of both servers shares.
@@ -133,6 +133,7 @@ impl Base {
             tool_caps: ToolCaps::default(),
             metrics: self.metrics.clone(),
             decisions: Decisions::default(),
+            combos: ComboBook::default(),
             usage: self.usage.clone(),
             keys: self.keys.clone(),
             plan: self.plan.clone(),

@@ -83,6 +83,7 @@ pub(super) fn commit(
 impl Early {
     /// What was served goes on in the open stream; bytes to give out first.
     fn go_on(&mut self, served: Served, inquiry: &Inquiry, running: Running) -> Option<Bytes> {
+        self.http.worker.tower.fared(&served);
         let Served { outcome, story, asked_at } = served;
         let problem = match outcome {
             Outcome::Upstream(reply)

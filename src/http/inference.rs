@@ -218,6 +218,7 @@ fn reply(
     settings: &HttpSettings,
     running: Running,
 ) -> (HttpResponse, Story) {
+    http.worker.tower.fared(&served);
     let Served { outcome, story, .. } = served;
     let dialect = inquiry.route.dialect();
     let mut response = match outcome {

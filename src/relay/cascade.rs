@@ -74,6 +74,7 @@ impl<'a> Run<'a> {
         let story = Story {
             strategy: plan.strategy,
             combo: plan.combo.is_some(),
+            counted: plan.counted(),
             pool_size: plan.pool_size,
             excluded: std::mem::take(&mut plan.excluded),
             ..Story::default()

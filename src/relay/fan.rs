@@ -65,6 +65,7 @@ impl<'a> Whole<'a> {
         let story = Story {
             strategy: plan.strategy,
             combo: true,
+            counted: plan.counted(),
             fan: true,
             pool_size: plan.pool_size,
             ..Story::default()

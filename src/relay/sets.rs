@@ -40,10 +40,11 @@ pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
             let mut run = Run::new(worker, inquiry, picked, bill);
             let outcome = run.sets().await;
             if let Some(last) = run.last_resort(&outcome)
-                && let Some(served) =
+                && let Some(mut served) =
                     Box::pin(rescue(worker, (inquiry, run.plan.combo.as_deref()), &last)).await
             {
                 run.bill.hand_over();
+                served.story.counted = run.story.counted.take();
                 return served;
             }
             run.bill.unanswered(&outcome);

@@ -111,6 +111,8 @@ pub struct ComboConfig {
     pub compat_filter_fail_open: bool,
     /// Asking a second target before the first has answered (routing 7.11).
     pub hedging: HedgingNumbers,
+    /// How it fares is counted.
+    pub track_metrics: bool,
     /// What its answers must be like besides not being empty.
     pub response_validation: Validation,
 }

@@ -258,6 +258,8 @@ pub struct Combo {
     pub slow_start_ms: u64,
     /// What its answers must be like; `None`: anything.
     pub validation: Option<Arc<Validation>>,
+    /// How it fares is counted (routing 1.3, `trackMetrics`).
+    pub counted: bool,
     /// What it adds to each request, about, tokens (routing 1.1).
     pub added_tokens: u64,
     /// Which of its targets could serve a request at all.
@@ -285,6 +287,7 @@ impl Combo {
             keeps_model: false,
             slow_start_ms: 0,
             validation: None,
+            counted: true,
             added_tokens: 0,
             filters: Filters::default(),
             berths: None,

@@ -187,6 +187,8 @@ pub struct Plan {
     pub resort: Resort,
     /// Steps the combo has; 1 without a combo.
     pub pool_size: usize,
+    /// How its combo fares is counted.
+    pub counted: bool,
     /// The router wants to hear how each attempt went (a combo's it always does).
     pub timed: bool,
     /// An account of it is shared: the router wants to hear what answers say of its quota.
@@ -243,6 +245,7 @@ fn of_combo(
     let mut plan = empty(Some(combo.name.clone()), combo.strategy, combo.attempts, combo.units.len());
     plan.timed = true;
     plan.own = combo.own.clone();
+    plan.counted = combo.counted;
     plan.reads_quota = world.catalogue.reads_quota;
     plan.validation = combo.validation.clone();
     plan.fan = fan::fan(combo, world.catalogue);

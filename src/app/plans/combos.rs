@@ -57,6 +57,7 @@ fn with_config(combo: Combo, config: &settings::ComboConfig, waits: WaitSettings
         own: config.by_provider.iter().map(own).collect(),
         settings: config.strategy.clone(),
         slow_start_ms: config.slow_start_ms,
+        counted: config.track_metrics,
         validation: Some(&config.response_validation)
             .filter(|rules| !rules.is_empty())
             .map(|rules| Arc::new(rules.clone())),

@@ -69,6 +69,7 @@ fn whole(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
         },
         compat_filter_fail_open: sheet.flag(key!("compat_filter_fail_open")),
         hedging: hedging(sheet),
+        track_metrics: sheet.flag(key!("track_metrics")),
         response_validation: validation::read(context, sheet),
     }
 }

@@ -22,6 +22,7 @@ pub(crate) fn empty(
         excluded: Vec::new(),
         resort: Resort::default(),
         pool_size,
+        counted: false,
         timed: false,
         shared: false,
         reads_quota: false,
@@ -33,5 +34,12 @@ pub(crate) fn empty(
         fan: None,
         relay: None,
         kept: None,
+    }
+}
+
+impl Plan {
+    /// The combo that a request counts for.
+    pub fn counted(&self) -> Option<Arc<str>> {
+        self.combo.clone().filter(|_| self.counted)
     }
 }

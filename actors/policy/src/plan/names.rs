@@ -100,6 +100,7 @@ fn made(catalogue: &Catalogue, combo: Combo) -> Named<'static> {
         own: base.own.clone(),
         settings: StrategySettings { auto, ..base.settings.clone() },
         slow_start_ms: base.slow_start_ms,
+        counted: base.counted,
         validation: base.validation.clone(),
         filters: base.filters,
         ..combo

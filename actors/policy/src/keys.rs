@@ -6,6 +6,7 @@
 mod budget;
 mod rate;
 mod reach;
+mod schedule;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tests;
 pub use budget::{Budget, BudgetWindow, Spent};
 pub use rate::Rate;
 pub use reach::{Asked, Fallen, Reach, Standing};
+pub use schedule::{DAY_MIN, Schedule};
 pub use sessions::SESSION_MS;
 
 use crate::time::Millis;

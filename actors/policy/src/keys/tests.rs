@@ -1,7 +1,7 @@
 //! Routing 10.5 as tables: who stands, what is reached, what is counted, how long it takes.
 
 use super::{
-    Asked, Budget, BudgetWindow, Counts, Denial, Fallen, Limits, Over, Rate, Reach, Spent, Standing,
+    Asked, Budget, BudgetWindow, Counts, Denial, Fallen, Limits, Over, Rate, Reach, Schedule, Spent, Standing,
 };
 use crate::time::{DAY, HOUR, MINUTE, Millis, SECOND};
 use crate::usage::Day;
@@ -208,4 +208,53 @@ fn what_is_denied_is_not_counted_anywhere() {
     assert_eq!(counts.admit(&limits, None, Some("a"), NOW + 5 * SECOND), over(Over::Rate, 55 * SECOND));
     let later = NOW + 15 * MINUTE;
     assert_eq!(counts.admit(&limits, None, Some("b"), later), Ok(()), "the latest one of `a` was its first");
+}
+
+/// Days are told from Sunday; `at`: hours and minutes of 2026-11-30, a Monday, UTC.
+#[test]
+fn routing_10_5_a_key_is_open_in_its_window_and_tells_when_it_opens() {
+    const MONDAY: Millis = 20_787 * DAY;
+    let schedule = |from: u16, until: u16, days: &[usize], offset_min: i16| {
+        let mut on = [false; 7];
+        days.iter().for_each(|day| on[*day] = true);
+        Schedule { from_min: from * 60, until_min: until * 60, days: on, offset_min }
+    };
+    let office = schedule(8, 18, &[1, 2, 3, 4, 5], 0);
+    let night = schedule(22, 6, &[0], 0);
+    let berlin = schedule(8, 18, &[1], 120);
+    let whole_monday = schedule(9, 9, &[1], 0);
+    let at = |day: u64, hour: u64, minute: u64| MONDAY + day * DAY + hour * HOUR + minute * MINUTE;
+    for (schedule, now, expected) in [
+        (office, at(0, 8, 0) - 1, Err(at(0, 8, 0))),
+        (office, at(0, 8, 0), Ok(())),
+        (office, at(0, 18, 0) - 1, Ok(())),
+        (office, at(0, 18, 0), Err(at(1, 8, 0))),
+        (office, at(4, 18, 0), Err(at(7, 8, 0))),
+        (office, at(5, 12, 0), Err(at(7, 8, 0))),
+        // Sunday's night reaches into Monday, and Monday has none of its own.
+        (night, at(0, 5, 59), Ok(())),
+        (night, at(0, 6, 0), Err(at(6, 22, 0))),
+        (night, at(0, 23, 0), Err(at(6, 22, 0))),
+        (night, at(6, 22, 0), Ok(())),
+        (schedule(22, 6, &[], 0), at(2, 12, 0), Err(at(2, 22, 0))),
+        (schedule(22, 6, &[], 0), at(2, 5, 0), Ok(())),
+        (berlin, at(0, 6, 0) - 1, Err(at(0, 6, 0))),
+        (berlin, at(0, 6, 0), Ok(())),
+        (berlin, at(0, 16, 0), Err(at(7, 6, 0))),
+        // It is Monday there while it is Sunday in Greenwich, and the other way round.
+        (schedule(1, 3, &[1], 120), at(0, 0, 0) - HOUR, Ok(())),
+        (schedule(20, 23, &[0], -300), at(0, 3, 0), Ok(())),
+        (schedule(20, 23, &[0], -300), at(0, 4, 0), Err(at(7, 1, 0))),
+        (whole_monday, at(0, 9, 0), Ok(())),
+        (whole_monday, at(1, 9, 0) - 1, Ok(())),
+        (whole_monday, at(1, 9, 0), Err(at(7, 9, 0))),
+        (schedule(0, 0, &[], 0), at(3, 7, 7), Ok(())),
+    ] {
+        assert_eq!(schedule.at(now), expected, "{schedule:?} {now}");
+    }
+    let minutes = Schedule { from_min: 8 * 60 + 30, until_min: 8 * 60 + 31, ..schedule(0, 0, &[], 0) };
+    assert_eq!([minutes.at(at(0, 8, 30)), minutes.at(at(0, 8, 31))], [Ok(()), Err(at(1, 8, 30))]);
+    // Neither end of time is a fault.
+    assert_eq!(schedule(1, 2, &[], 600).at(0), Err(15 * HOUR));
+    let _ = office.at(Millis::MAX);
 }

@@ -139,6 +139,8 @@ pub struct Inquiry {
     pub preferred: Option<Arc<[ConnectionId]>>,
     /// The name of its key.
     pub key: Option<Arc<str>>,
+    /// How long its key holds it back before anybody is asked; its own time has begun.
+    pub held: Duration,
     /// The key may not ask for every model: it never leads to another one than was asked for.
     pub confined: bool,
     /// The key may only ask for the models of its quota pools.

@@ -26,6 +26,7 @@ mod patch;
 mod pool;
 mod proxy;
 mod resilience;
+mod schedule;
 mod secret;
 mod services;
 mod sheet;

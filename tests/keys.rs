@@ -1,5 +1,7 @@
 //! `/api/keys` and what keys are held to (routing 10.5, contract 2, 7, 8), with the real process.
 
+#[path = "keys/hours.rs"]
+mod hours;
 #[path = "keys/limits.rs"]
 mod limits;
 #[path = "keys/manage.rs"]

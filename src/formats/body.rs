@@ -122,14 +122,25 @@ pub fn background(body: &Bytes) -> Option<Background> {
         #[serde(borrow, default, deserialize_with = "present")]
         background: Option<&'a RawValue>,
     }
-    fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
-        <&RawValue>::deserialize(from).map(Some)
-    }
     // Most bodies have neither the field nor a key that is written in another way.
     let has = |text: &[u8]| memchr::memmem::find(body, text);
     has(b"\"background\"").or_else(|| has(b"\\u"))?;
     let raw = serde_json::from_slice::<Later<'_>>(body).ok()?.background?.get();
     Some(Background { span: place(body, raw), on: raw == "true" })
+}
+
+/// Whether an object says nothing of a stream; null is a word, too.
+pub fn leaves_stream_open(body: &Bytes) -> bool {
+    #[derive(Deserialize)]
+    struct Said<'a> {
+        #[serde(borrow, default, deserialize_with = "present")]
+        stream: Option<&'a RawValue>,
+    }
+    serde_json::from_slice(body).is_ok_and(|said: Said<'_>| said.stream.is_none())
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// Where a part of the body stands in it.

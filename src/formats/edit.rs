@@ -29,6 +29,12 @@ pub(super) fn field_of(body: &[u8], value: &Range<usize>) -> Range<usize> {
     start..value.end
 }
 
+/// The body with this field before its others; it has some.
+pub fn with_first(body: &Bytes, field: &[u8]) -> Bytes {
+    let opening = body.iter().position(|byte| *byte == b'{').map_or(0, |brace| brace + 1);
+    replaced(body, opening..opening, &[field, b","].concat())
+}
+
 /// The quote that opens the name which ends at `closing`.
 fn opening_quote(body: &[u8], closing: usize) -> usize {
     let mut at = closing;

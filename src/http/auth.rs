@@ -115,9 +115,11 @@ impl Keys {
         self.required
     }
 
-    /// The key stands and may manage.
+    /// The key stands, may manage, and is not outside its hours.
     pub fn manages(&self, key: &str, now: Millis) -> bool {
-        self.find(key).is_some_and(|policy| policy.manage && policy.rules.standing.at(now).is_ok())
+        self.standing(key, now).is_some_and(|policy| {
+            policy.manage && policy.rules.schedule.is_none_or(|schedule| schedule.at(now).is_ok())
+        })
     }
 
     /// The policy of a key.

@@ -120,7 +120,7 @@ impl Early {
 
     /// Remembers what was decided; the client has seen a 200 already.
     fn note(&self, story: Story, inquiry: &Inquiry, asked_at: Millis) {
-        let overhead = self.since.elapsed().saturating_sub(story.waited);
+        let overhead = self.since.elapsed().saturating_sub(story.waited + inquiry.held);
         let decision = noted::decision(inquiry, story, asked_at);
         let decision = noted::ended(decision, (&self.id, 200), (self.since.elapsed(), overhead));
         self.http.worker.tower.decisions.add(decision);

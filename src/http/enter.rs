@@ -37,7 +37,8 @@ pub(super) fn enter(
         return Err(Problem::new(Code::ServiceUnavailable, "switchtower is starting").after(1_000));
     }
     let running = http.gate.enter();
-    let caller = settings.keys.caller(request.headers(), http.worker.tower.owners.clock.now());
+    let now = http.worker.tower.owners.clock.now();
+    let caller = settings.keys.caller(request.headers(), now);
     let policy = match caller {
         Caller::Known(policy) => policy,
         Caller::Anonymous => return Ok(Entered { running, policy: None, lease: None }),
@@ -46,6 +47,7 @@ pub(super) fn enter(
     if policy.rules.no_log {
         request.extensions_mut().insert(Unlogged);
     }
+    key_rules::is_open(&policy, now)?;
     key_rules::may_call(&policy, route.path())?;
     let lease = if policy.lease { Some(leased(request, &policy)?) } else { None };
     Ok(Entered { running, policy: Some(policy), lease })

@@ -18,7 +18,7 @@ use super::body::{Outbound, Unread, read};
 use super::early;
 use super::enter::{Entered, Unlogged, enter};
 use super::errors::{Code, Problem, capped, of_trouble, shown};
-use super::intake::made_now;
+use super::intake::{by_accept, made_now};
 use super::state::{Http, HttpSettings, Running};
 use super::traits::{look, session, traits};
 use super::{key_rules, noted};
@@ -90,15 +90,13 @@ async fn answer(
         Ok(body) => body,
         Err(unread) => return refuse(of_unread(&unread, settings.max_body)),
     };
-    let body = made_now(route, body);
+    let body = by_accept(route, policy.as_deref(), request.headers(), made_now(route, body));
     let (peeked, wanted) = match look(&body, settings.wanted) {
         Ok(looked) => looked,
         Err(bad) => return refuse(Problem::bad_body(bad)),
     };
     let session = || session(request.headers(), &peeked.parts, wanted.first_text);
-    let admitted =
-        policy.as_ref().map_or(Ok(()), |policy| key_rules::admit(policy, http, &peeked.model, session));
-    if let Err(problem) = admitted {
+    if let Err(problem) = key_rules::admit(policy.as_deref(), http, &peeked.model, session) {
         return refuse(problem);
     }
     let traits = traits(request.headers(), &peeked.parts, body.len(), wanted);
@@ -115,6 +113,7 @@ async fn answer(
         allowed: policy.as_ref().and_then(|policy| policy.allowed.clone()),
         preferred: policy.as_ref().and_then(|policy| policy.preferred.clone()),
         key: policy.as_ref().map(|policy| policy.name.clone()),
+        held: key_rules::held(policy.as_deref()),
         confined: policy.as_ref().is_some_and(|policy| policy.rules.reach.restricted),
         limited: policy.is_some_and(|policy| policy.models.is_some()),
         traits,
@@ -131,7 +130,7 @@ async fn answer(
             return (early::commit(serving, (route.dialect(), id), http, running), waited, None);
         }
     };
-    let (waited, asked_at) = (served.story.waited, served.asked_at);
+    let (waited, asked_at) = (served.story.waited + inquiry.held, served.asked_at);
     if !served.story.queued.is_zero() {
         http.worker.tower.metrics.stood_in_line(served.story.queued);
     }

@@ -1,11 +1,14 @@
 //! What a client key is held to at the edge, before anything is picked (routing 10.5, 13.3). A key
 //! without rules costs nothing here.
 
+use std::time::Duration;
+
 use policy::keys::{Asked, Denial, Over};
 use policy::plan::{Leads, leads};
+use policy::time::Millis;
 
 use super::auth::KeyPolicy;
-use super::errors::{Code, Problem};
+use super::errors::{Code, Problem, rfc3339};
 use super::state::Http;
 
 /// The key may call this route, such as `/v1/messages`.
@@ -20,14 +23,31 @@ pub(super) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
     }
 }
 
-/// The key may ask for this name now; the request is counted. `session`: the key of its session
-/// (rules 6.2), which only a key that is held to so many is asked for.
+/// The key may be used at this hour.
+pub(super) fn is_open(policy: &KeyPolicy, now: Millis) -> Result<(), Problem> {
+    policy.rules.schedule.map_or(Ok(()), |schedule| schedule.at(now)).map_err(|opens_at| {
+        let opens = rfc3339(opens_at);
+        let message =
+            format!("this key may not be used at this hour (`accessSchedule`); it opens at {opens}");
+        let wait = opens_at.saturating_sub(now);
+        Problem::new(Code::KeyOutsideSchedule, message).fact("reset_at", opens).after(wait)
+    })
+}
+
+/// How long its requests wait first.
+pub(super) fn held(policy: Option<&KeyPolicy>) -> Duration {
+    Duration::from_millis(policy.map_or(0, |policy| policy.rules.throttle_ms))
+}
+
+/// The key, if there is one, may ask for this name now; the request is counted. `session`: the key of
+/// its session (rules 6.2), which only a key that is held to so many is asked for.
 pub(super) fn admit(
-    policy: &KeyPolicy,
+    policy: Option<&KeyPolicy>,
     http: &Http,
     model: &str,
     session: impl FnOnce() -> Option<String>,
 ) -> Result<(), Problem> {
+    let Some(policy) = policy else { return Ok(()) };
     may_reach(policy, http, model)?;
     let limits = &policy.rules.limits;
     if limits.is_empty() {

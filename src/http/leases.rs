@@ -92,6 +92,7 @@ async fn answer(
         lease_problem(Code::LeaseActionInvalid, message)
     })?;
     if let Action::Acquire(model) = &action {
+        key_rules::is_open(&policy, now)?;
         key_rules::may_reach(&policy, http, model)?;
     }
     allow(&policy, &action)?;

@@ -2,6 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use policy::catalogue::Dialect;
+use policy::time::Millis;
 use serde_json::{Value, json};
 
 use super::auth::Caller;
@@ -26,12 +27,13 @@ fn dialect(request: &HttpRequest) -> Dialect {
     if request.headers().contains_key("anthropic-version") { Dialect::Anthropic } else { Dialect::Openai }
 }
 
-fn refusal(request: &HttpRequest, caller: &Caller) -> Option<HttpResponse> {
+fn refusal(request: &HttpRequest, caller: &Caller, now: Millis) -> Option<HttpResponse> {
     match caller {
         Caller::Refused | Caller::Fallen(_) => Some(inference::refusal(caller).respond(dialect(request), 0)),
         // Whoever manages may look at the list, too.
         Caller::Known(policy) => {
-            let refused = key_rules::may_call(policy, "/v1/models").err()?;
+            let open = key_rules::is_open(policy, now);
+            let refused = open.and_then(|()| key_rules::may_call(policy, "/v1/models")).err()?;
             Some(refused.respond(dialect(request), 0))
         }
         Caller::Anonymous | Caller::Forbidden => None,
@@ -49,8 +51,9 @@ fn seen<'a>(caller: &'a Caller, http: &'a Http, settings: &'a HttpSettings) -> V
 pub async fn list(request: HttpRequest) -> HttpResponse {
     let http = request.app_data::<Http>().expect("every worker is given its state");
     let settings = http.settings.load();
-    let caller = settings.keys.caller(request.headers(), http.worker.tower.owners.clock.now());
-    if let Some(refusal) = refusal(&request, &caller) {
+    let now = http.worker.tower.owners.clock.now();
+    let caller = settings.keys.caller(request.headers(), now);
+    if let Some(refusal) = refusal(&request, &caller, now) {
         return refusal;
     }
     let listed = seen(&caller, http, &settings);
@@ -65,8 +68,9 @@ pub async fn list(request: HttpRequest) -> HttpResponse {
 pub async fn one(request: HttpRequest, id: web::Path<String>) -> HttpResponse {
     let http = request.app_data::<Http>().expect("every worker is given its state");
     let settings = http.settings.load();
-    let caller = settings.keys.caller(request.headers(), http.worker.tower.owners.clock.now());
-    if let Some(refusal) = refusal(&request, &caller) {
+    let now = http.worker.tower.owners.clock.now();
+    let caller = settings.keys.caller(request.headers(), now);
+    if let Some(refusal) = refusal(&request, &caller, now) {
         return refusal;
     }
     match seen(&caller, http, &settings).iter().find(|model| model.id == *id) {

@@ -81,7 +81,8 @@ impl<'a> Run<'a> {
         };
         let attempts = Attempts::new(&plan);
         let waits = Waits::new(plan.attempts.waits, story.combo);
-        let asked_at = worker.tower.owners.clock.now();
+        let held = inquiry.held;
+        let asked_at = worker.tower.owners.clock.now().saturating_sub(held.as_millis() as Millis);
         Self {
             worker,
             inquiry,
@@ -92,7 +93,7 @@ impl<'a> Run<'a> {
             left: Vec::new(),
             beside: RefCell::default(),
             asked_at,
-            came: Instant::now(),
+            came: Instant::now().checked_sub(held).unwrap_or_else(Instant::now),
             set_retries: 0,
             waits,
             resorted: false,

@@ -261,6 +261,7 @@ impl<'a> Whole<'a> {
             allowed: whole.allowed.clone(),
             preferred: whole.preferred.clone(),
             key: whole.key.clone(),
+            held: Duration::ZERO,
             confined: whole.confined,
             // The whole was let through: what it consists of is its own business (flow 2.6).
             limited: false,

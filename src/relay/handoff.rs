@@ -94,6 +94,7 @@ fn asking(turn: &Inquiry, who: Who, most: usize) -> Option<Inquiry> {
         allowed: turn.allowed.clone(),
         preferred: turn.preferred.clone(),
         key: turn.key.clone(),
+        held: Duration::ZERO,
         confined: turn.confined,
         limited: false,
         // It is no turn of the session: it ties it to nobody.

@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use policy::change::Exclusion;
@@ -103,6 +104,7 @@ fn bounded(inquiry: &Inquiry, body: &Bytes, model: Arc<str>) -> Option<Inquiry> 
         allowed: inquiry.allowed.clone(),
         preferred: None,
         key: inquiry.key.clone(),
+        held: Duration::ZERO,
         confined: false,
         limited: inquiry.limited,
         traits: inquiry.traits.clone(),

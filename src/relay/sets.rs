@@ -30,6 +30,11 @@ const SPREAD_MS: Millis = 250;
 pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
     let bill = Bill::new(worker, inquiry);
     let asked_at = worker.tower.owners.clock.now();
+    if !inquiry.held.is_zero() && !Box::pin(held_back(worker, inquiry.held)).await {
+        let outcome = shutting_down();
+        bill.unanswered(&outcome);
+        return Served { outcome, story: Story::default(), asked_at };
+    }
     match pick(worker, inquiry).await {
         Ok(picked) if picked.plan.fan.is_some() => {
             // Its parts are counted, each by itself.
@@ -55,6 +60,14 @@ pub async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry) -> Served {
             bill.unanswered(&outcome);
             Served { outcome, story: Story::default(), asked_at }
         }
+    }
+}
+
+/// The wait that a key asks for, which holds nothing; false: a shutdown has begun (FC-062).
+async fn held_back(worker: &Worker, wait: Duration) -> bool {
+    tokio::select! {
+        () = tokio::time::sleep(wait) => true,
+        () = worker.tower.closing.begun() => false,
     }
 }
 

@@ -16,6 +16,7 @@ use toml::de::DeValue;
 
 use super::finding::Problem;
 use super::kind::{Data, Shape};
+use super::schedule;
 
 const SCOPES: [&str; 3] = ["model", "provider", "connection"];
 
@@ -73,7 +74,7 @@ pub(super) enum Spelling {
 }
 
 impl Fault {
-    fn new(path: impl Into<String>, accepted: impl Into<String>) -> Self {
+    pub fn new(path: impl Into<String>, accepted: impl Into<String>) -> Self {
         Self { path: path.into(), accepted: accepted.into() }
     }
 
@@ -127,6 +128,7 @@ pub(super) fn check(data: Data, json: &Json) -> Result<Json, Vec<Fault>> {
         Data::Defaults => providers(json, &mut faults, default),
         Data::Windows => providers(json, &mut faults, windows),
         Data::Aliases => aliases(json, &mut faults),
+        Data::Schedule => schedule::check(json, &mut faults),
     };
     let lists = checked.values().filter_map(Json::as_array);
     let count: usize = lists.map(Vec::len).sum();

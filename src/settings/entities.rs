@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use policy::catalogue::Abilities;
 use policy::ids::{Class, ConnectionId, ModelId, ProviderId};
-use policy::keys::{Limits, Reach, Standing};
+use policy::keys::{Limits, Reach, Schedule, Standing};
 use policy::preflight::AccountCutoff;
 use policy::rotation::{PerKind, SwitchOverride};
 use policy::time::Millis;
@@ -259,8 +259,14 @@ pub struct KeyRules {
     pub reach: Reach,
     /// The only routes it may call, such as `/v1/messages`; empty = all.
     pub endpoints: Vec<String>,
+    /// When it may be used; `None`: always.
+    pub schedule: Option<Schedule>,
     /// How much it may do.
     pub limits: Limits,
+    /// How long each of its requests waits first, ms.
+    pub throttle_ms: Millis,
+    /// A request whose body does not say so streams where its `Accept` asks for events.
+    pub streams_by_accept: bool,
     /// Its requests leave no line in the access log.
     pub no_log: bool,
 }

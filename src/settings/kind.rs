@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use super::schedule;
+
 /// What a key may hold. Bounds are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -51,6 +53,8 @@ pub enum Data {
     Scalar,
     /// Names of models by other names.
     Aliases,
+    /// The hours of a key.
+    Schedule,
 }
 
 /// Texts that an answer may be searched for (routing 1.3).
@@ -148,6 +152,7 @@ impl Kind {
             Self::Data(Data::Defaults) => "{ cooldown_ms, scope, reason } by provider".to_owned(),
             Self::Data(Data::Windows) => "percentages by provider and window".to_owned(),
             Self::Data(Data::Aliases) => "a table of names and the models they stand for".to_owned(),
+            Self::Data(Data::Schedule) => schedule::ACCEPTED.to_owned(),
             Self::Data(Data::Scalar) => "a text, a number, true or false".to_owned(),
         }
     }

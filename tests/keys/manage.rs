@@ -26,11 +26,12 @@ fn a_key_is_shown_once_and_opens_at_once() {
         "allowedModels": [], "allowedCombos": [], "allowedConnections": [], "preferredConnections": [],
         "allowedEndpoints": [], "isActive": true, "isBanned": false, "expiresAt": null, "quotaOnly": false,
         "rateLimits": [{"limit": 100, "window": "1d"}], "budgets": [], "maxSessions": 3, "noLog": false,
+        "accessSchedule": null, "throttleDelayMs": 0, "streamDefaultMode": "json",
         "status": "active", "source": "stored", "overrides": null,
     });
     expected.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     assert_eq!(shown, expected, "all of it");
-    assert_eq!(shown.as_object().unwrap().len(), 23);
+    assert_eq!(shown.as_object().unwrap().len(), 26);
     assert_eq!(stage.ask(&key, "demo-a/steady").status, 200);
     assert_eq!(stage.ask(&key[..key.len() - 1], "demo-a/steady").told(), (401, "invalid_api_key".into()));
     stage.delete("ci%20runner%2F1");
@@ -131,7 +132,8 @@ fn what_was_read_can_be_sent_back() {
         "name": "whole", "scopes": ["inference"], "allowedModels": ["demo-a/*"], "allowedCombos": ["demo"],
         "allowedConnections": ["demo-a-1"], "preferredConnections": ["demo-a-1"], "allowedEndpoints": ["/v1/messages"],
         "expiresAt": "2030-01-01T00:00:00Z", "rateLimits": [{"limit": 1, "window": "1m"}, {"limit": 2, "window": "1h"}],
-        "budgets": [{"limitUsd": 2.5, "window": "month"}], "maxSessions": 1, "noLog": true, "quotaOnly": true,
+        "budgets": [{"limitUsd": 2.5, "window": "month"}], "maxSessions": 1, "noLog": true, "quotaOnly": true, "throttleDelayMs": 60_000, "streamDefaultMode": "legacy",
+        "accessSchedule": {"enabled": true, "from": "22:00", "until": "06:30", "days": [0, 6], "tz": "-05:00"},
     });
     stage.make(body.clone());
     let before = stage.get("/api/keys/whole");
@@ -159,9 +161,15 @@ fn each_wrong_body_is_refused_and_told_by_field() {
         (json!({"name": 7}), "name", "is no name"),
         (json!({"name": "x".repeat(201)}), "name", "1 to 200 characters"),
         (json!({"name": "n", "key": "sk-mine"}), "key", "unknown field, accepted: name, scopes"),
-        (json!({"name": "n", "throttleDelayMs": 5}), "throttleDelayMs", "unknown field"),
-        (json!({"name": "n", "accessSchedule": {}}), "accessSchedule", "unknown field"),
-        (json!({"name": "n", "streamDefaultMode": "on"}), "streamDefaultMode", "unknown field"),
+        (json!({"name": "n", "throttleDelayMs": 60_001}), "throttleDelayMs", "from 0 to 60000"),
+        (json!({"name": "n", "accessSchedule": {}}), "accessSchedule", "is wrong at from"),
+        (json!({"name": "n", "accessSchedule": "always"}), "accessSchedule", "{ enabled, from, until"),
+        (
+            json!({"name": "n", "accessSchedule": {"from": "08:00", "until": "18:00", "tz": "Mars"}}),
+            "accessSchedule",
+            "is wrong at tz, accepted: \"UTC\" or an offset",
+        ),
+        (json!({"name": "n", "streamDefaultMode": "on"}), "streamDefaultMode", "json | legacy"),
         (json!({"name": "n", "scopes": ["root"]}), "scopes", "not accepted"),
         (json!({"name": "n", "scopes": []}), "scopes", "empty list"),
         (json!({"name": "n", "modelAccessMode": "some"}), "modelAccessMode", "all | restricted"),

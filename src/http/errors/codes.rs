@@ -48,6 +48,7 @@ codes! {
     ModelNotAllowed = "model_not_allowed", 403, "the key may not ask for this model (`allowedModels`)";
     ComboNotAllowed = "combo_not_allowed", 403, "the key may not ask for this combo (`allowedCombos`)";
     EndpointNotAllowed = "endpoint_not_allowed", 403, "the key may not call this route (`allowedEndpoints`)";
+    KeyOutsideSchedule = "key_outside_schedule", 403, "the key may not be used at this hour (`accessSchedule`); `Retry-After` and `error.reset_at` say when";
     ModelNotFound = "model_not_found", 404, "nobody knows this model or combo";
     NoExecutableTargets = "no_executable_targets", 404, "the combo has no target that could run";
     NotFound = "not_found", 404, "no such route";

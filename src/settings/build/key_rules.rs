@@ -5,6 +5,7 @@ use policy::keys::{Budget, BudgetWindow, Limits, Rate, Reach, Standing};
 use super::Context;
 use crate::settings::entities::KeyRules;
 use crate::settings::kind::window_ms;
+use crate::settings::schedule;
 use crate::settings::sheet::Sheet;
 
 const RATES: &str = "keys[].rate_limits[]";
@@ -23,6 +24,9 @@ pub(super) fn read(context: &mut Context<'_>, sheet: &Sheet) -> KeyRules {
         },
         reach: reach(sheet),
         endpoints: sheet.texts("keys[].allowed_endpoints"),
+        schedule: sheet.data("keys[].access_schedule").as_ref().and_then(schedule::read),
+        throttle_ms: sheet.millis("keys[].throttle_delay_ms"),
+        streams_by_accept: sheet.text("keys[].stream_default_mode").as_deref() == Some("legacy"),
         limits: Limits { rates, budgets, max_sessions: sheet.count("keys[].max_sessions") },
         no_log: sheet.flag("keys[].no_log"),
     }

@@ -3,7 +3,7 @@
 use policy::time::{DAY, MINUTE, SECOND};
 
 use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, REQUIRED, Row, STREAM_LIMIT, row};
-use crate::settings::kind::{Items, Kind, Shape};
+use crate::settings::kind::{Data, Items, Kind, Shape};
 
 const CLASSES: &[&str] = &["oauth", "apikey", "local"];
 const FORMATS: &[&str] = &["openai", "anthropic", "responses", "gemini"];
@@ -148,6 +148,9 @@ pub(super) const KEYS: &[Row] = &[
     row("keys[].is_banned", FLAG, "false", "", "whether it is banned"),
     row("keys[].expires_at", Kind::Text(Shape::Instant), "", "", "when it ends, RFC 3339; absent: never"),
     row("keys[].max_sessions", Kind::Whole(0, 100_000), "0", "sessions", "sessions at once, by their names; one ends 15 minutes after its latest request; 0 = no limit"),
+    row("keys[].access_schedule", Kind::Data(Data::Schedule), "", "", "the hours it may be used in: { from = \"08:00\", until = \"18:00\", days = [1, 2, 3, 4, 5], tz = \"+02:00\", enabled = true }; days from 0, Sunday, absent: all; tz absent: UTC; over midnight if it ends before it begins"),
+    row("keys[].throttle_delay_ms", Kind::Millis(0, MINUTE), "0", "ms", "how long each of its requests waits before anybody is asked"),
+    row("keys[].stream_default_mode", Kind::Choice(&["json", "legacy"]), "json", "", "what a body without stream gets: json, as the API says, no stream; legacy, a stream if Accept asks for text/event-stream"),
     row("keys[].no_log", FLAG, "false", "", "its requests leave no line in the access log"),
     row("keys[].rate_limits[].limit", Kind::Whole(1, 1_000_000_000), REQUIRED, "requests", "how many requests"),
     row("keys[].rate_limits[].window", Kind::Text(Shape::Window), REQUIRED, "", "in any span of this length: 1m, 1h, 1d"),

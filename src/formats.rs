@@ -7,6 +7,7 @@ pub mod error;
 pub mod fan;
 pub mod quality;
 pub mod redact;
+pub mod renaming;
 pub mod reshape;
 pub mod response;
 pub mod sight;

@@ -54,6 +54,8 @@ use policy::time::Millis;
 use policy::verdict::Kind;
 use tokio::sync::Notify;
 
+use crate::formats::renaming::Renaming;
+use crate::formats::sse;
 use crate::settings::Streaming;
 use crate::telemetry::{Book, ComboBook, Decisions, KeyBook, Metrics};
 use crate::upstream::{Dialler, HeaderMap, HeaderName, HeaderValue, Route};
@@ -214,6 +216,24 @@ pub struct Reply {
     pub body: ReplyBody,
     /// Smallest wait known from this request's failures, ms; only for failed answers.
     pub retry_after_ms: Option<Millis>,
+}
+
+impl Reply {
+    /// The same with the model's name as the client wrote it, if it is a good answer (FC-123).
+    pub fn naming(mut self, inquiry: &Inquiry) -> Self {
+        if (200..300).contains(&self.status) {
+            let renaming = Renaming::new(&inquiry.model, inquiry.route.dialect());
+            self.body = match self.body {
+                ReplyBody::Whole(body) if sse::begins(&body) => ReplyBody::Whole(renaming.events(body)),
+                ReplyBody::Whole(body) => ReplyBody::Whole(renaming.whole(body)),
+                ReplyBody::Flowing(mut body) => {
+                    body.name(renaming);
+                    ReplyBody::Flowing(body)
+                }
+            };
+        }
+        self
+    }
 }
 
 /// A body on its way to the client.

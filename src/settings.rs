@@ -66,7 +66,9 @@ pub use resilience::{
     Rotation, RotationNumbers, WindowNumbers,
 };
 pub use secret::Secret;
-pub use services::{Admin, AutoDisable, Behaviour, Demo, Log, Mailbox, Metrics, Server, Store, Upstream};
+pub use services::{
+    Admin, AutoDisable, Behaviour, Demo, Formats, Log, Mailbox, Metrics, Server, Store, Upstream,
+};
 pub use sheet::Origin;
 pub use stored::Stored;
 pub use stored_connection::{
@@ -105,6 +107,8 @@ pub struct Settings {
     pub upstream: Upstream,
     /// How long streams may take.
     pub stream: StreamSettings,
+    /// What answers look like.
+    pub formats: Formats,
     /// The scripted upstream.
     pub demo: Demo,
     /// What is logged.

@@ -5,6 +5,8 @@
 
 #[path = "client_side/framing.rs"]
 mod framing;
+#[path = "client_side/naming.rs"]
+mod naming;
 #[path = "client_side/refusals.rs"]
 mod refusals;
 #[path = "client_side/secrets.rs"]

@@ -215,6 +215,26 @@ impl<'a> Frame<'a> {
         Cow::Owned(joined)
     }
 
+    /// Where a byte of its data stands in [`Scanner::block`].
+    pub fn place_of(&self, mut at: usize) -> usize {
+        let Range { start, end } = self.parts.data;
+        if at <= end - start {
+            return self.span.start + start + at;
+        }
+        at -= end - start + 1;
+        let mut line_at = end;
+        for line in self.bytes[end..].split(|byte| is_end(*byte)) {
+            if let Field::Data(value) = field(line) {
+                if at <= line.len() - value {
+                    return self.span.start + line_at + value + at;
+                }
+                at -= line.len() - value + 1;
+            }
+            line_at += line.len() + 1;
+        }
+        self.span.end
+    }
+
     /// Its data; without a `data` line, what stands there instead.
     pub fn content(&self) -> Cow<'a, [u8]> {
         if self.has_data() { self.data() } else { Cow::Borrowed(self.bytes) }

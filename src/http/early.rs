@@ -85,6 +85,12 @@ impl Early {
     fn go_on(&mut self, served: Served, inquiry: &Inquiry, running: Running) -> Option<Bytes> {
         self.http.worker.tower.fared(&served);
         let Served { outcome, story, asked_at } = served;
+        let outcome = match outcome {
+            Outcome::Upstream(reply) if self.http.settings.load().requested_model => {
+                Outcome::Upstream(reply.naming(inquiry))
+            }
+            outcome => outcome,
+        };
         let problem = match outcome {
             Outcome::Upstream(reply)
                 if (200..300).contains(&reply.status) && is_event_stream(&reply.headers) =>

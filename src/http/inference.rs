@@ -221,7 +221,10 @@ fn reply(
     let Served { outcome, story, .. } = served;
     let dialect = inquiry.route.dialect();
     let mut response = match outcome {
-        Outcome::Upstream(reply) => of_upstream(reply, dialect, settings, running),
+        Outcome::Upstream(reply) => {
+            let reply = if settings.requested_model { reply.naming(inquiry) } else { reply };
+            of_upstream(reply, dialect, settings, running)
+        }
         Outcome::Ours(trouble) => {
             let now = http.worker.tower.owners.clock.now();
             of_trouble(trouble, &story, &inquiry.model, now).respond(dialect, settings.max_retry_after_ms)

@@ -28,6 +28,8 @@ pub struct HttpSettings {
     pub early_commit: Duration,
     /// A comment goes to a waiting client so often; zero: never.
     pub heartbeat: Duration,
+    /// The `model` of an answer is the one that was asked for.
+    pub requested_model: bool,
     /// One log line per request.
     pub access_log: bool,
     /// What is read of a request besides its model.

@@ -29,6 +29,7 @@ use super::source::Source;
 use super::{Chosen, Tower};
 use crate::formats::error::{ErrorFacts, frame};
 use crate::formats::redact;
+use crate::formats::renaming::Renaming;
 
 const CUT: &str = "the upstream's answer was cut before it was complete";
 
@@ -84,6 +85,8 @@ pub struct Relayed {
     way: Way,
     cutoff: Pin<Box<OwnedNotified>>,
     stage: Stage,
+    /// Puts another name of the model into events; nobody else sees it.
+    renaming: Option<Box<Renaming>>,
 }
 
 impl Relayed {
@@ -95,7 +98,42 @@ impl Relayed {
         };
         let cutoff = Box::pin(way.tower.cutoff.clone().notified_owned());
         let permit = Some(permit);
-        Self { first: Some(first), rest, length, permit, way, cutoff, stage: Stage::Flowing }
+        Self { first: Some(first), rest, length, permit, way, cutoff, stage: Stage::Flowing, renaming: None }
+    }
+
+    /// Gives the model another name from now on. Where it is no stream the name stands in the part that
+    /// is there.
+    pub(super) fn name(&mut self, renaming: Renaming) {
+        match (&mut self.first, self.way.frames) {
+            (_, Some(_)) => self.renaming = Some(Box::new(renaming)),
+            (Some(first), None) => {
+                let before = first.len() as u64;
+                *first = renaming.whole(std::mem::take(first));
+                self.length = self.length.map(|length| length - before + first.len() as u64);
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
+        match self.stage {
+            Stage::Flowing => self.poll_flow(cx),
+            Stage::Resuming => self.poll_resume(cx),
+            Stage::Told => {
+                // An error right behind a frame would discard the frame: give it one turn to be flushed.
+                self.stage = Stage::Flushed;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Stage::Flushed => {
+                self.stage = Stage::Over;
+                Poll::Ready(Some(Err(Cut)))
+            }
+            Stage::Over => Poll::Ready(None),
+        }
     }
 
     /// Whose slot it holds, as long as it does.
@@ -303,24 +341,10 @@ impl Stream for Relayed {
     type Item = Result<Bytes, Cut>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let body = &mut *self;
-        if let Some(first) = body.first.take() {
-            return Poll::Ready(Some(Ok(first)));
-        }
-        match body.stage {
-            Stage::Flowing => body.poll_flow(cx),
-            Stage::Resuming => body.poll_resume(cx),
-            Stage::Told => {
-                // An error right behind a frame would discard the frame: give it one turn to be flushed.
-                body.stage = Stage::Flushed;
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            Stage::Flushed => {
-                body.stage = Stage::Over;
-                Poll::Ready(Some(Err(Cut)))
-            }
-            Stage::Over => Poll::Ready(None),
+        let part = self.poll_part(cx);
+        match (&self.renaming, part) {
+            (Some(renaming), Poll::Ready(Some(Ok(bytes)))) => Poll::Ready(Some(Ok(renaming.events(bytes)))),
+            (_, part) => part,
         }
     }
 }

@@ -106,6 +106,13 @@ pub struct Log {
     pub access: bool,
 }
 
+/// `[formats]`: what answers look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Formats {
+    /// The `model` of an answer is the one that was asked for (decision 26b).
+    pub requested_model: bool,
+}
+
 /// `[metrics]`: the Prometheus page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metrics {

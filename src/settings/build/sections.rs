@@ -10,7 +10,7 @@ use crate::settings::cascade;
 use crate::settings::data;
 use crate::settings::finding::{Place, Problem};
 use crate::settings::services::{
-    Admin, AutoDisable, Behaviour, Demo, Log, Mailbox, Metrics, Server, Store, Upstream,
+    Admin, AutoDisable, Behaviour, Demo, Formats, Log, Mailbox, Metrics, Server, Store, Upstream,
 };
 use crate::settings::sheet::Sheet;
 use crate::settings::value::Value;
@@ -33,6 +33,9 @@ impl Sections {
             mailbox: mailbox(root),
             upstream: upstream(context),
             stream: super::streams::stream(root),
+            formats: Formats {
+                requested_model: root.text("formats.response_model").as_deref() == Some("requested"),
+            },
             demo: demo(root),
             log: Log { access: root.flag("log.access") },
             metrics: Metrics { public: root.flag("metrics.public") },

@@ -1,4 +1,4 @@
-//! Rows that watch over streams: `[stream]` (contract 8, flow 6.1) and
+//! Rows that watch over answers: `[stream]` (contract 8, flow 6.1), `[formats]` and
 //! `[resilience.stream_recovery]` (flow 6.4). A clock of 0 never fires.
 
 use policy::time::{HOUR, SECOND};
@@ -19,6 +19,8 @@ pub(super) const ROWS: &[Row] = &[
     row("stream.early_commit", Kind::Span(0, HOUR), "0s", "", "from when on a stream that is held may send comments, after which a failure is told inside it; 0s = nothing is sent before the first meaningful frame"),
     row("stream.heartbeat", Kind::Span(0, HOUR), "15s", "", "comments to the client while the upstream is silent; 0s = none").env("SSE_HEARTBEAT_INTERVAL_MS"),
     row("stream.max_event", FRAME, "32MiB", "", "longest frame of a stream"),
+    // [formats]
+    row("formats.response_model", Kind::Choice(&["upstream", "requested"]), "upstream", "", "what the model of an answer says: upstream, as it came; requested, what the client asked for (x-omniroute-model says who answered)"),
 ];
 
 #[rustfmt::skip] // one row, one line

@@ -88,7 +88,9 @@ fn row_19_below_the_threshold_nothing_is_summed_up() {
 /// Routing 4.4, the table of 4: a router that follows another has what that one had.
 #[test]
 fn a_summary_outlives_the_router() {
-    for death in ["restart", "poison"] {
+    // Only a build with hooks can make it panic.
+    let deaths = if cfg!(feature = "test-hooks") { &["restart", "poison"][..] } else { &["restart"] };
+    for death in deaths {
         let world = relay().start();
         let summary = json!({"summary": SUMMARY}).to_string();
         world.upstream("a").answers_first([used(0.86, "one"), used(0.86, "two"), used(0.86, &summary)]);

@@ -40,8 +40,6 @@ use recorder::{Recorder, Told, told};
 
 /// What the clock of a world says at its start, epoch ms.
 pub const START: u64 = 1_700_000_000_000;
-/// The seed of a world's dice where nothing else is said.
-const SEED: u64 = 7;
 
 /// Runs a test on one thread whose time only moves when everybody waits.
 ///
@@ -182,7 +180,7 @@ impl World {
         restored: Restored,
         arbiters: Vec<ArbiterHandle>,
     ) -> Self {
-        Self::made((clock, SEED), blueprint, restored, arbiters).await
+        Self::made((clock, 7), blueprint, restored, arbiters).await
     }
 
     async fn made(

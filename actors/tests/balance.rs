@@ -161,8 +161,8 @@ async fn run(world: &World, count: usize, counts: &mut Counts) {
 async fn run_one_by_one(world: &World, count: usize, counts: &mut Counts) {
     for _ in 0..count {
         counts.add(start(world).await.ends(world));
-        world.quiet().await;
     }
+    world.quiet().await;
 }
 
 fn idle(world: &World, rule: &str) {

@@ -10,7 +10,6 @@ mod intake;
 mod key_rules;
 mod leases;
 mod models;
-mod noted;
 pub mod state;
 pub mod traits;
 

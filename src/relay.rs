@@ -22,6 +22,7 @@ mod held;
 mod judging;
 mod last;
 mod meter;
+pub mod noted;
 mod part;
 mod queue;
 mod rescue;
@@ -121,6 +122,8 @@ pub struct Worker {
 
 /// One request as it came.
 pub struct Inquiry {
+    /// The `x-request-id` of its answer; `None`: it is remembered nowhere, or as a part of another one.
+    pub id: Option<Arc<str>>,
     /// The route that was called.
     pub route: Route,
     /// The model as the client wrote it.

@@ -5,7 +5,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Answer, Setup, World};
+use support::{Answer, Gate, Setup, World, eventually};
 
 /// Rests long enough for any test.
 const LONG: &str = "[resilience.connection_cooldown.apikey]\nbase_cooldown_ms = 600000\n";
@@ -116,4 +116,37 @@ fn a_request_that_nobody_could_serve_is_remembered() {
     let decision = world.admin("/api/decisions").json()["decisions"][0].clone();
     assert_eq!((&decision["status"], &decision["model"]), (&json!(404), &json!("nobody")));
     assert_eq!(decision["attempts"], json!([]));
+}
+
+/// FC-131: one row for each, also for who did not wait for an answer; it says whom it was that did not
+/// give one.
+#[test]
+fn fc_131_a_client_that_leaves_is_a_row_that_names_who_kept_it_waiting() {
+    let world = Setup::new().provider("a", 1).provider("b", 1).combo("m", &["a", "b"]);
+    let fusion = "[[combos]]\nname = \"f\"\nstrategy = \"fusion\"\n\
+                  targets = [{ model = \"a/x\" }, { model = \"b/x\" }]\n";
+    let world = world.section(fusion).start();
+    for model in ["m", "f"] {
+        world.upstream("a").answers_first([Answer::status(503)]);
+        let (asked, open) = (world.upstream("b").asked(), Gate::default());
+        world.upstream("b").answers_first([Answer::good("b").held_by(&open)]);
+        let wire = world.open(
+            "/v1/chat/completions",
+            &json!({"model": model, "messages": [{"role": "user", "content": "hi"}]}),
+        );
+        eventually("b is asked", || world.upstream("b").asked() > asked);
+        wire.reset();
+        let log = || world.admin(&format!("/api/decisions?model={model}")).json();
+        eventually("it is told", || log()["decisions"][0].is_object());
+        let log = log();
+        open.open();
+        assert_eq!(log["decisions"].as_array().map(Vec::len), Some(1), "{log}");
+        let row = &log["decisions"][0];
+        assert_eq!(row["status"], 499, "{row}");
+        assert!(row["id"].as_str().is_some_and(|id| id.starts_with("req_")), "{row}");
+        let verdicts = pairs(&row["attempts"], "verdict");
+        assert_eq!(verdicts, of(&[("a", "server_error"), ("b", "dropped")]), "{row}");
+        assert_eq!(world.order("connection", "a-1", json!({"message": "reset"})).status, 200);
+        assert_eq!(world.order("provider", "a", json!({"message": "reset"})).status, 200);
+    }
 }

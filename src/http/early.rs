@@ -20,11 +20,10 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::body::Outbound;
 use super::errors::{Code, Problem, of_trouble};
-use super::noted;
 use super::state::{Http, Running};
 use crate::formats::error::frame_of_body;
 use crate::formats::redact;
-use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story};
+use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, noted};
 use crate::upstream::is_event_stream;
 
 const COMMENT: &[u8] = b": keep-alive\n\n";
@@ -48,8 +47,6 @@ struct Early {
     stage: Stage,
     http: Http,
     dialect: Dialect,
-    /// The request's id.
-    id: Box<str>,
     /// When its head went out.
     since: Instant,
     write_stall: Duration,
@@ -57,12 +54,7 @@ struct Early {
 }
 
 /// The head goes out now, with a comment; the rest is what `serving` comes to.
-pub(super) fn commit(
-    serving: Serving,
-    (dialect, id): (Dialect, &str),
-    http: &Http,
-    running: Running,
-) -> HttpResponse {
+pub(super) fn commit(serving: Serving, dialect: Dialect, http: &Http, running: Running) -> HttpResponse {
     let settings = http.settings.load();
     let every = Some(settings.heartbeat).filter(|beat| !beat.is_zero()).unwrap_or(settings.early_commit);
     let mut beat = interval(every.max(Duration::from_millis(1)));
@@ -70,9 +62,8 @@ pub(super) fn commit(
     http.worker.tower.metrics.committed_early();
     let cutoff = Box::pin(http.worker.tower.cutoff.clone().notified_owned());
     let stage = Stage::Waiting(serving, running, cutoff);
-    let (id, since) = (id.into(), Instant::now());
-    let body =
-        Early { stage, http: http.clone(), dialect, id, since, write_stall: settings.write_stall, beat };
+    let since = Instant::now();
+    let body = Early { stage, http: http.clone(), dialect, since, write_stall: settings.write_stall, beat };
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .insert_header((CACHE_CONTROL, "no-cache, no-transform"))
@@ -126,9 +117,10 @@ impl Early {
 
     /// Remembers what was decided; the client has seen a 200 already.
     fn note(&self, story: Story, inquiry: &Inquiry, asked_at: Millis) {
+        let Some(id) = &inquiry.id else { return };
         let overhead = self.since.elapsed().saturating_sub(story.waited + inquiry.held);
         let decision = noted::decision(inquiry, story, asked_at);
-        let decision = noted::ended(decision, (&self.id, 200), (self.since.elapsed(), overhead));
+        let decision = noted::ended(decision, (id, 200), (self.since.elapsed(), overhead));
         self.http.worker.tower.decisions.add(decision);
     }
 

@@ -1,6 +1,7 @@
 //! `POST` of an inference route: read, relay, reply.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
@@ -19,12 +20,12 @@ use super::early;
 use super::enter::{Entered, Unlogged, enter};
 use super::errors::{Code, Problem, capped, of_trouble, shown};
 use super::intake::{by_accept, made_now};
+use super::key_rules;
 use super::state::{Http, HttpSettings, Running};
 use super::traits::{look, session, traits};
-use super::{key_rules, noted};
 use crate::formats::body::is_complete_json;
 use crate::formats::redact;
-use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, serve};
+use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, noted, serve};
 use crate::telemetry::Decision;
 use crate::upstream::{Route, is_event_stream};
 
@@ -42,7 +43,7 @@ pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> Htt
     let entered = Instant::now();
     let http = request.app_data::<Http>().expect("every worker is given its state").clone();
     let settings = http.settings.load_full();
-    let id = format!("req_{:016x}", http.worker.dice.borrow_mut().u64(..));
+    let id: Arc<str> = format!("req_{:016x}", http.worker.dice.borrow_mut().u64(..)).into();
     let outcome =
         AssertUnwindSafe(answer(route, &request, payload, (&http, &settings, &id))).catch_unwind().await;
     let (mut response, waited, noted) = outcome.unwrap_or_else(|_| {
@@ -59,12 +60,11 @@ pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> Htt
     );
     let status = response.status().as_u16();
     http.worker.tower.metrics.request(route.path(), status, overhead);
-    let unlogged = request.extensions().contains::<Unlogged>();
-    if let Some(noted) = noted.filter(|_| !unlogged) {
+    if let Some(noted) = noted {
         let decision = noted::ended(noted, (&id, status), (entered.elapsed(), overhead));
         http.worker.tower.decisions.add(decision);
     }
-    if settings.access_log && !unlogged {
+    if settings.access_log && !request.extensions().contains::<Unlogged>() {
         tracing::info!(%id, route = route.path(), status, overhead_us = overhead.as_micros() as u64, "request");
     }
     response
@@ -77,7 +77,7 @@ async fn answer(
     route: Route,
     request: &HttpRequest,
     payload: Payload,
-    (http, settings, id): (&Http, &HttpSettings, &str),
+    (http, settings, id): (&Http, &HttpSettings, &Arc<str>),
 ) -> Answered {
     let refuse = |problem: Problem| {
         (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO, None)
@@ -103,6 +103,7 @@ async fn answer(
     let tools = peeked.parts.tools();
     let (model, span, stream) = (peeked.model.into(), peeked.span, peeked.stream);
     let inquiry = Inquiry {
+        id: policy.as_ref().is_none_or(|policy| !policy.rules.no_log).then(|| id.clone()),
         route,
         model,
         span,
@@ -127,7 +128,7 @@ async fn answer(
         }
         InTime::Late(serving) => {
             let waited = settings.early_commit;
-            return (early::commit(serving, (route.dialect(), id), http, running), waited, None);
+            return (early::commit(serving, route.dialect(), http, running), waited, None);
         }
     };
     let (waited, asked_at) = (served.story.waited + inquiry.held, served.asked_at);
@@ -135,7 +136,8 @@ async fn answer(
         http.worker.tower.metrics.stood_in_line(served.story.queued);
     }
     let (response, story) = reply(served, &inquiry, http, settings, running);
-    (response, waited, Some(noted::decision(&inquiry, story, asked_at)))
+    let noted = inquiry.id.is_some().then(|| noted::decision(&inquiry, story, asked_at));
+    (response, waited, noted)
 }
 
 /// What became of a request until its head had to go out.

@@ -24,6 +24,7 @@ use policy::request::{Traits, tokens_of};
 use policy::strategy::FusionSettings;
 use policy::time::Millis;
 
+use super::noted::left;
 use super::part::Part;
 use super::sets::asking;
 use super::{Inquiry, Outcome, Served, Story, Trouble, Worker};
@@ -251,6 +252,7 @@ impl<'a> Whole<'a> {
         let (span, stream, tools) = (peeked.span, peeked.stream, peeked.parts.tools());
         let whole = self.inquiry;
         Some(Inquiry {
+            id: None,
             route: whole.route,
             model,
             span,
@@ -300,11 +302,14 @@ impl<'a> Whole<'a> {
 }
 
 impl Drop for Whole<'_> {
-    /// It may be a part that nobody waits for any longer.
+    /// Nobody waits for it any longer, or its story was taken: then it names no strategy.
     fn drop(&mut self) {
         self.collect();
-        if let Some(part) = &self.inquiry.part {
-            part.leave(std::mem::take(&mut self.story));
+        let story = std::mem::take(&mut self.story);
+        match &self.inquiry.part {
+            Some(part) => part.leave(story),
+            None if !story.strategy.is_empty() => left(self.worker, self.inquiry, story, self.came),
+            None => {}
         }
     }
 }

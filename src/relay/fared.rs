@@ -23,7 +23,7 @@ impl Tower {
 fn tried(tried: &Tried) -> Try<'_> {
     let good = match tried.verdict {
         "success" => Some(true),
-        "neutral" | "dropped" => None,
+        "neutral" | Tried::DROPPED => None,
         _ => Some(false),
     };
     Try {

@@ -84,6 +84,7 @@ fn asking(turn: &Inquiry, who: Who, most: usize) -> Option<Inquiry> {
     }
     let span = peek(&body, false).ok()?.span;
     Some(Inquiry {
+        id: None,
         route: turn.route,
         model,
         span,

@@ -55,6 +55,11 @@ impl<'a> Bill<'a> {
         self.close(End::Failed, Source::Reported, status);
     }
 
+    /// Nobody has been answered.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.get()
+    }
+
     /// It is counted elsewhere.
     pub(super) fn hand_over(&self) {
         self.open.set(false);

@@ -15,6 +15,7 @@ use policy::plan::DEEPEST_FAN;
 use policy::validation::Validation;
 
 use super::cascade::Run;
+use super::noted::left;
 use super::{Inquiry, Story, Tried};
 
 /// What a part knows of the whole.
@@ -90,8 +91,11 @@ impl Drop for Run<'_> {
     /// Nobody waits for it any longer, or its story was taken.
     fn drop(&mut self) {
         self.abandon();
-        if let Some(part) = &self.inquiry.part {
-            part.leave(std::mem::take(&mut self.story));
+        let story = std::mem::take(&mut self.story);
+        match &self.inquiry.part {
+            Some(part) => part.leave(story),
+            None if self.bill.is_open() => left(self.worker, self.inquiry, story, self.came),
+            None => {}
         }
     }
 }

@@ -94,6 +94,7 @@ fn bounded(inquiry: &Inquiry, body: &Bytes, model: Arc<str>) -> Option<Inquiry> 
     let body = with_output(body, names, emergency::tokens)?;
     let span = peek(&body, false).ok()?.span;
     Some(Inquiry {
+        id: None,
         route: inquiry.route,
         model,
         span,

@@ -42,9 +42,12 @@ impl Tried {
         tried
     }
 
+    /// The verdict of one whose end nobody waited for.
+    pub(super) const DROPPED: &str = "dropped";
+
     /// Nobody waited for its end.
     pub(super) fn dropped(target: Chosen, since: (Instant, Instant)) -> Self {
-        let (verdict, reason) = ("dropped", Some("dropped"));
+        let (verdict, reason) = (Self::DROPPED, Some(Self::DROPPED));
         Self { verdict, reason, ..Self::to(target, since) }
     }
 

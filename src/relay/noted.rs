@@ -1,15 +1,19 @@
-//! From a request's story to the decision that operators read.
+//! From a request's story to the decision that operators read. A client that leaves before its answer
+//! begins leaves a row, too (FC-131).
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use policy::time::Millis;
 
-use crate::relay::{Inquiry, Story, Tried};
+use super::{Inquiry, Story, Tried, Worker};
 use crate::telemetry::{Attempted, Decision};
 
+/// The status of a request whose client has left: there was nobody to tell it.
+const LEFT: u16 = 499;
+
 /// What is remembered of a request whose answer begins now, without its id, status and cost.
-pub(super) fn decision(inquiry: &Inquiry, story: Story, at: Millis) -> Decision {
+pub fn decision(inquiry: &Inquiry, story: Story, at: Millis) -> Decision {
     Decision {
         at,
         model: inquiry.model.clone(),
@@ -23,13 +27,13 @@ pub(super) fn decision(inquiry: &Inquiry, story: Story, at: Millis) -> Decision 
 }
 
 /// With what is known when the head goes out.
-pub(super) fn ended(
+pub fn ended(
     decision: Decision,
-    (id, status): (&str, u16),
+    (id, status): (&Arc<str>, u16),
     (took, overhead): (Duration, Duration),
 ) -> Decision {
     Decision {
-        id: Arc::from(id),
+        id: id.clone(),
         status,
         duration_ms: took.as_millis() as Millis,
         overhead_us: overhead.as_micros() as u64,
@@ -51,4 +55,20 @@ fn attempted(tried: &Tried) -> Attempted {
         reason: tried.reason,
         wait_ms: tried.wait_ms,
     }
+}
+
+/// A client has left before its answer began: what was done for it until then.
+pub(super) fn left(worker: &Worker, inquiry: &Inquiry, story: Story, came: Instant) {
+    let Some(id) = &inquiry.id else { return };
+    let (tower, took) = (&worker.tower, came.elapsed());
+    let status = match (std::thread::panicking(), tower.closing.has_begun()) {
+        (true, _) => 500,
+        (_, true) => 503,
+        _ => LEFT,
+    };
+    let waiting = story.tried.iter().filter(|tried| tried.verdict == Tried::DROPPED).map(|tried| tried.took);
+    let waited = story.waited + waiting.max().unwrap_or_default();
+    let asked_at = tower.owners.clock.now().saturating_sub(took.as_millis() as Millis);
+    let decision = decision(inquiry, story, asked_at);
+    tower.decisions.add(ended(decision, (id, status), (took, took.saturating_sub(waited))));
 }

@@ -27,6 +27,11 @@ impl<'a> Fields<'a> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, raw)| raw.as_ref())
     }
 
+    /// Each value of a name, as it is written.
+    pub(in crate::formats) fn raws(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, raw)| raw.as_ref())
+    }
+
     /// Where each value of a name stands in the body that was read: of two nobody knows which one the
     /// upstream takes.
     pub(in crate::formats) fn places(
@@ -91,7 +96,9 @@ impl<'de> Deserialize<'de> for Fields<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::new();
-                while let Some((name, raw)) = map.next_entry::<String, &'de RawValue>()? {
+                while let Some((name, raw)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                    // A name that is no text (half of a character) stays as it is written.
+                    let name = serde_json::from_str(name.get()).unwrap_or_else(|_| name.get().to_owned());
                     fields.push((name, Cow::Borrowed(raw.get())));
                 }
                 Ok(Fields(fields))

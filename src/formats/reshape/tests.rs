@@ -162,6 +162,30 @@ fn routing_1_1_only_tools_that_fit_go_on() {
     }
 }
 
+/// What else a tool holds may be unreadable for us and not for its provider: half of a character,
+/// numbers beyond all bounds, schemas without end.
+#[test]
+fn no_tool_passes_for_what_stands_beside_its_name() {
+    let deep = format!("{}1{}", r#"{"a":"#.repeat(200), "}".repeat(200));
+    let gone = [
+        r#"{"type":"function","function":{"name":"write","description":"\ud83d"}}"#.to_owned(),
+        r#"{"type":"function","function":{"name":"write","parameters":{"maximum":1e999}}}"#.to_owned(),
+        format!(r#"{{"name":"write","input_schema":{deep}}}"#),
+        r#"{"name":"write\ud83d"}"#.to_owned(),
+        r#"{"type":"function","name":"read","function":{"name":"write"}}"#.to_owned(),
+        r#"{"name":"read","name":"write"}"#.to_owned(),
+        r#"{"\ud83d":1,"name":"write"}"#.to_owned(),
+        r#"{"function":{"name":"write"},"function":{"name":"read"}}"#.to_owned(),
+    ];
+    for tool in gone {
+        let body = format!(r#"{{"tools":[{tool},{{"name":"read"}}],"model":"m"}}"#);
+        let after = r#"{"tools":[{"name":"read"}],"model":"m"}"#;
+        assert_eq!(made(&keeps("^read"), Dialect::Openai, &body).as_deref(), Some(after), "{tool:.80}");
+    }
+    let body = r#"{"model":"m","tools":[{"name":"read","description":"\ud83d"}]}"#;
+    assert_eq!(made(&keeps("^read"), Dialect::Openai, body), None, "it fits all the same");
+}
+
 #[test]
 fn routing_1_1_an_expression_is_bounded_and_says_what_is_wrong() {
     for (expression, said) in [("read(", "without closing"), ("a{1000}{1000}", "size"), ("[z-a]", "range")] {

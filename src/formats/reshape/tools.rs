@@ -59,9 +59,11 @@ impl ToolFilter {
         let listed = serde_json::from_slice::<Vec<&RawValue>>(&body[place.clone()]).unwrap_or_default();
         let mut left = Vec::with_capacity(listed.len());
         for tool in &listed {
-            match name_of_raw(tool.get()).filter(|name| !self.0.is_match(name)) {
-                Some(name) => gone.push(name),
-                None => left.push(tool.get()),
+            let unfit = |name: &String| !self.0.is_match(name);
+            let unfit: Vec<String> = names_of(tool.get()).into_iter().filter(unfit).collect();
+            match unfit.is_empty() {
+                true => left.push(tool.get()),
+                false => gone.extend(unfit),
             }
         }
         let (Some(first), Some(last)) = (listed.first(), listed.last()) else { return 0 };
@@ -75,13 +77,28 @@ impl ToolFilter {
     }
 }
 
-fn name_of_raw(tool: &str) -> Option<String> {
-    let tool: Value = serde_json::from_str(tool).ok()?;
-    name_of(&tool).map(ToOwned::to_owned)
+/// All names of a tool that is to be called, in whatever dialect: of several nobody knows which one
+/// the upstream takes. Nothing else of it is read, so what is written there hides no name.
+fn names_of(tool: &str) -> Vec<String> {
+    let Some(fields) = Fields::read(tool.as_bytes()) else { return Vec::new() };
+    let inner = ["function", "custom"].map(|name| fields.raws(name).filter_map(object).collect::<Vec<_>>());
+    let inner = inner.iter().flatten().flat_map(|inner| inner.raws("name"));
+    let names: Vec<String> = fields.raws("name").chain(inner).filter_map(text).collect();
+    if names.is_empty() { fields.raws("type").filter_map(text).collect() } else { names }
 }
 
-/// What a tool is called, wherever its dialect says so; one that the provider itself has is called by
-/// its type.
+fn object(raw: &str) -> Option<Fields<'_>> {
+    Fields::read(raw.as_bytes())
+}
+
+/// A text; one that stands for no text is taken as it is written.
+fn text(raw: &str) -> Option<String> {
+    let inside = raw.strip_prefix('"')?.strip_suffix('"')?;
+    Some(serde_json::from_str(raw).unwrap_or_else(|_| inside.to_owned()))
+}
+
+/// What a choice calls a tool, wherever its dialect says so; one that the provider itself has is called
+/// by its type.
 fn name_of(tool: &Value) -> Option<&str> {
     let places = [&tool["name"], &tool["function"]["name"], &tool["custom"]["name"], &tool["type"]];
     places.into_iter().find_map(Value::as_str)

@@ -53,6 +53,7 @@ impl Combo {
             nesting: self.config.nesting,
             max_depth: self.config.max_depth,
             tiers: self.config.tiers.clone(),
+            judge: self.config.strategy.fusion.judge.clone(),
         }
     }
 

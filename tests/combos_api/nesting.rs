@@ -45,6 +45,28 @@ fn row_72_combos_in_a_circle_are_refused() {
     assert_eq!(stage.served("over"), "demo-a/steady");
 }
 
+/// Routing 2.9, 6.1g: whom a judge asks is asked as any target is.
+#[test]
+fn a_judge_that_leads_back_is_a_circle() {
+    let stage = Stage::new("judge-circle");
+    let panel = |name: &str, judge: &str| {
+        json!({
+            "name": name, "strategy": "fusion", "targets": ["demo-a/steady", "demo-b/steady"],
+            "config": {"judgeModel": judge},
+        })
+    };
+    let found = stage.refused("POST", "/api/combos", panel("own", "own"));
+    assert_eq!(
+        (found[0].0.as_str(), found[0].1.contains("own -> own")),
+        ("config.judgeModel", true),
+        "{found:?}"
+    );
+    stage.post(panel("first", "demo-a/steady"));
+    stage.post(panel("second", "combo/first"));
+    let found = stage.refused("PATCH", "/api/combos/first", json!({"config": {"judgeModel": "second"}}));
+    assert!(found.iter().any(|(_, told)| told.contains("first -> second -> first")), "{found:?}");
+}
+
 #[test]
 fn row_71_what_nests_too_deep_is_refused_and_so_is_what_makes_another_too_deep() {
     let stage = Stage::new("deep");

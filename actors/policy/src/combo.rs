@@ -55,6 +55,8 @@ pub struct Spec {
     pub max_depth: u32,
     /// The order of tiers (routing 2.5).
     pub tiers: Option<Tiers>,
+    /// Who makes one answer of all (routing 6.1g), as it is named; only `fusion` has one.
+    pub judge: Option<Arc<str>>,
 }
 
 /// A step as it is written; its id is given or made (routing 1.2f).

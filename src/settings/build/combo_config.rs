@@ -18,6 +18,7 @@ pub(super) const TIERS: &str = "combos[].config.composite_tiers.tiers.*";
 pub(super) const FIRST: &str = "combos[].config.composite_tiers.default_tier";
 pub(super) const STEP: &str = "combos[].config.composite_tiers.tiers.*.step_id";
 pub(super) const FALLBACK: &str = "combos[].config.composite_tiers.tiers.*.fallback_tier";
+pub(super) const JUDGE: &str = "combos[].config.judge_model";
 const WEIGHTS: &str = "combos[].config.weights.";
 const OF_ALL: &str = "settings.sticky_round_robin_limit";
 
@@ -170,7 +171,7 @@ fn auto(context: &mut Context<'_>, sheet: &Sheet) -> AutoSettings {
 
 fn fusion(sheet: &Sheet) -> FusionSettings {
     FusionSettings {
-        judge: sheet.text(key!("judge_model")).map(Into::into),
+        judge: sheet.text(JUDGE).map(Into::into),
         min_panel: sheet.count(key!("fusion_tuning.min_panel")) as usize,
         straggler_grace_ms: sheet.millis(key!("fusion_tuning.straggler_grace_ms")),
         panel_hard_timeout_ms: sheet.millis(key!("fusion_tuning.panel_hard_timeout_ms")),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use policy::combo::{self, Flaw, Place as At, Problem as Found, Spec, TargetSpec};
 
 use super::Context;
-use super::combo_config::{FALLBACK, FIRST, NESTING, STEP, TIERS};
+use super::combo_config::{FALLBACK, FIRST, JUDGE, NESTING, STEP, TIERS};
 use super::combos::NAME;
 use super::targets::{self, COMBO, MODEL};
 use crate::settings::combos::Combo;
@@ -80,6 +80,7 @@ fn place<'s>(sheet: &'s Sheet, combo: &Combo, at: &At) -> (&'s Sheet, &'static s
     match at {
         At::Combo => (sheet, NAME),
         At::Nesting => (sheet, NESTING),
+        At::Judge => (sheet, JUDGE),
         At::FirstTier => (sheet, FIRST),
         At::TierStep(index) => tier(*index, STEP),
         At::TierFallback(index) => tier(*index, FALLBACK),
@@ -101,11 +102,14 @@ fn of_store(found: &Found, combos: &[Combo]) -> bool {
         if combo.source == Source::Stored {
             return true;
         }
-        for step in &combo.targets {
-            if let TargetSpec::Combo(name) = &step.target
-                && seen.insert(name.to_string())
-            {
-                waiting.push(name.to_string());
+        let nested = combo.targets.iter().filter_map(|step| match &step.target {
+            TargetSpec::Combo(name) => Some(&**name),
+            TargetSpec::Model(_) => None,
+        });
+        let judge = combo.config.strategy.fusion.judge.as_deref();
+        for name in nested.chain(judge.map(|judge| judge.strip_prefix("combo/").unwrap_or(judge))) {
+            if seen.insert(name.to_owned()) {
+                waiting.push(name.to_owned());
             }
         }
     }

@@ -30,6 +30,8 @@ pub enum Place {
     Nesting,
     /// A step, counted from 0.
     Step(usize),
+    /// Who judges.
+    Judge,
     /// The name of the first tier.
     FirstTier,
     /// The step of a tier, counted from 0.
@@ -131,10 +133,16 @@ fn check_steps(spec: &Spec, graph: &Graph<'_>, add: &mut dyn FnMut(Place, Flaw))
         if graph.get(name).is_none() {
             add(Place::Step(index), Flaw::UnknownCombo(name.clone()));
         } else if let Some(way) = graph.way(name, &spec.name) {
-            let way = std::iter::once(spec.name.clone()).chain(way).collect();
-            add(Place::Step(index), Flaw::Cycle(way));
+            add(Place::Step(index), circle(spec, way));
         }
     }
+    if let Some(way) = graph.judge(spec).and_then(|judge| graph.way(&judge.name, &spec.name)) {
+        add(Place::Judge, circle(spec, way));
+    }
+}
+
+fn circle(spec: &Spec, way: Vec<Arc<str>>) -> Flaw {
+    Flaw::Cycle(std::iter::once(spec.name.clone()).chain(way).collect())
 }
 
 fn check_tiers(spec: &Spec, tiers: &Tiers, add: &mut dyn FnMut(Place, Flaw)) {

@@ -44,6 +44,12 @@ impl<'a> Graph<'a> {
         })
     }
 
+    /// The combo that a combo's judge is; `None`: it is a model, or nobody.
+    pub(super) fn judge(&self, spec: &Spec) -> Option<&'a Spec> {
+        let name = spec.judge.as_deref().filter(|_| spec.strategy == "fusion")?;
+        self.get(name).or_else(|| self.get(name.strip_prefix("combo/")?))
+    }
+
     /// The way from `name` down to `goal`, both included; `None`: there is none.
     pub(super) fn way(&self, name: &str, goal: &str) -> Option<Vec<Arc<str>>> {
         let (mut seen, mut path) = (HashSet::new(), Vec::new());
@@ -64,6 +70,7 @@ impl<'a> Graph<'a> {
         let found = *spec.name == *goal
             || Self::refs(spec)
                 .filter_map(|name| self.get(name))
+                .chain(self.judge(spec))
                 .any(|next| self.walk(next, goal, seen, path));
         if !found {
             path.pop();

@@ -32,6 +32,7 @@ fn spec(name: &str, steps: &[&str]) -> Spec {
         nesting: Nesting::Flatten,
         max_depth: MAX_DEPTH,
         tiers: None,
+        judge: None,
     }
 }
 
@@ -88,6 +89,28 @@ fn row_71() {
     let specs = chain(6);
     assert_eq!(models(&one(&specs, "R0")), ["p/m0", "p/m1", "p/m2", "p/m3", "p/m4"]);
     assert_eq!(models(&one(&specs, "R3")), ["p/m3", "p/m4", "p/m5", "p/m6"]);
+}
+
+/// Routing 2.9: a judge is asked as its targets are, whatever leads back.
+#[test]
+fn a_circle_through_a_judge_is_one() {
+    let judged = |name: &str, judge: &str| Spec {
+        strategy: "fusion",
+        judge: Some(judge.into()),
+        ..spec(name, &["p/a", "p/b"])
+    };
+    let way = |names: &[&str]| Flaw::Cycle(names.iter().map(|name| (*name).into()).collect());
+    let own = [judged("A", "A"), judged("B", "combo/C"), spec("C", &["p/c", ">B"])];
+    assert_eq!(
+        check(&own),
+        [
+            problem("A", Place::Judge, way(&["A", "A"])),
+            problem("B", Place::Judge, way(&["B", "C", "B"])),
+            problem("C", Place::Step(1), way(&["C", "B", "C"])),
+        ]
+    );
+    let unread = Spec { strategy: "priority", ..judged("A", "A") };
+    assert_eq!(check(&[unread, judged("B", "p/b"), judged("C", "B")]), []);
 }
 
 #[test]

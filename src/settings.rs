@@ -181,6 +181,18 @@ pub struct Loaded {
     pub text: FileText,
 }
 
+impl Loaded {
+    /// What stored defaults break here and did not before. A start goes on with it, for what is stored
+    /// must not hinder that; a change is refused for it.
+    pub(crate) fn broken_by_defaults(&self, before: &Self) -> Vec<Finding> {
+        let new = |finding: &&Finding| {
+            finding.key.starts_with("settings.combo_defaults.") && !before.warnings.contains(finding)
+        };
+        let told = |finding: &Finding| Finding { warning: false, ..finding.clone() };
+        self.warnings.iter().filter(new).map(told).collect()
+    }
+}
+
 /// What exists besides the file when `demo.enabled` is true: references to it pass, its
 /// ids and names are taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -115,6 +115,10 @@ impl Live {
         // The text that was accepted last: a file that is being edited waits for its SIGHUP.
         let (text, merged) = (ground.text.clone(), stored.clone());
         let loaded = aside(move || resolve(&text, &merged)).await?.map_err(ChangeError::Refused)?;
+        let broken = loaded.broken_by_defaults(&self.current.load());
+        if !broken.is_empty() {
+            return Err(ChangeError::Refused(broken).into());
+        }
         let prepared =
             self.reloader.prepare(loaded).map_err(|error| ChangeError::System(error.to_string()))?;
         self.keep(&stored).await?;

@@ -119,7 +119,7 @@ pub fn check_combo(
     checked(COMBOS, (COMBO_NAME, name), fields, |body| {
         Context::alone(known, strategies, |context| {
             let combo = build::combo(context, &body.sheet)?;
-            build::check_combo_among(context, &body.sheet, &combo, &settings.combos);
+            build::check_combo_among(context, &body.sheet, &combo, settings);
             Some(combo)
         })
     })

@@ -65,6 +65,42 @@ fn a_judge_that_leads_back_is_a_circle() {
     stage.post(panel("second", "combo/first"));
     let found = stage.refused("PATCH", "/api/combos/first", json!({"config": {"judgeModel": "second"}}));
     assert!(found.iter().any(|(_, told)| told.contains("first -> second -> first")), "{found:?}");
+    let own = json!({"comboDefaults": {"judgeModel": "third"}});
+    assert_eq!(stage.api("PATCH", "/api/settings", &own).0, 200, "nobody is called so");
+    let own = json!({"name": "third", "strategy": "fusion", "targets": ["demo-a/steady", "demo-b/steady"]});
+    let found = stage.refused("POST", "/api/combos", own);
+    assert!(found[0].1.contains("third -> third"), "{found:?}");
+}
+
+/// Routing 1.4: what all combos begin with counts for those that come by API, too.
+#[test]
+fn a_default_depth_holds_for_combos_made_by_api() {
+    let stage = Stage::new("depth-default");
+    let default = |most: u32| json!({"comboDefaults": {"maxComboDepth": most}});
+    assert_eq!(stage.api("PATCH", "/api/settings", &default(1)).0, 200);
+    let found = stage.refused("POST", "/api/combos", json!({"name": "two", "targets": ["over"]}));
+    assert!(found[0].1.contains("2 deep; at most 1"), "{found:?}");
+    assert_eq!(stage.api("PATCH", "/api/settings", &default(5)).0, 200);
+    for (name, below) in [("two", "over"), ("three", "two"), ("four", "three")] {
+        stage.make(name, json!([below]));
+    }
+    assert_eq!(stage.served("four"), "demo-a/steady");
+    let found = stage.refused("PATCH", "/api/settings", default(3));
+    assert!(found.iter().any(|(_, told)| told.contains("`four`")), "{found:?}");
+}
+
+/// What is stored never keeps the process from starting.
+#[test]
+fn a_file_that_nests_deeper_than_a_stored_default_is_taken() {
+    let mut stage = Stage::new("depth-file");
+    let default = json!({"comboDefaults": {"maxComboDepth": 1}});
+    assert_eq!(stage.api("PATCH", "/api/settings", &default).0, 200);
+    stage.site.edit(|text| format!("{text}\n[[combos]]\nname = \"above\"\ntargets = [\"over\"]\n"));
+    stage.crash();
+    assert_eq!(stage.served("filed"), "demo-a/steady");
+    assert!(stage.site.log().contains("breaks the combo `above`"), "{}", stage.site.log());
+    let other = json!({"comboDefaults": {"maxRetries": 2}});
+    assert_eq!(stage.api("PATCH", "/api/settings", &other).0, 200, "it stands in no other change's way");
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub(super) const TIERS: &str = "combos[].config.composite_tiers.tiers.*";
 pub(super) const FIRST: &str = "combos[].config.composite_tiers.default_tier";
 pub(super) const STEP: &str = "combos[].config.composite_tiers.tiers.*.step_id";
 pub(super) const FALLBACK: &str = "combos[].config.composite_tiers.tiers.*.fallback_tier";
+pub(super) const DEPTH: &str = "combos[].config.max_combo_depth";
 pub(super) const JUDGE: &str = "combos[].config.judge_model";
 const WEIGHTS: &str = "combos[].config.weights.";
 const OF_ALL: &str = "settings.sticky_round_robin_limit";
@@ -54,7 +55,7 @@ fn whole(context: &mut Context<'_>, sheet: &Sheet) -> ComboConfig {
         slow_start_ms: sheet.millis(key!("slow_start_ms")),
         combo_cooldown_wait_enabled: sheet.flag(key!("combo_cooldown_wait_enabled")),
         last_resort: sheet.flag(key!("last_resort")),
-        max_depth: sheet.count(key!("max_combo_depth")),
+        max_depth: sheet.count(DEPTH),
         nesting: nesting(sheet),
         tiers: tiers(context, sheet),
         strategy: strategy_settings(context, sheet),

@@ -1,20 +1,25 @@
 //! Combos that ask combos: circles, depth, tiers (routing 2.9), told where they are written.
 //!
 //! A file that was right alone stays right: what only a stored combo brings about is a warning, and
-//! is cut when names are resolved.
+//! is cut when names are resolved. So it is with a stored default (routing 1.4).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use policy::combo::{self, Flaw, Place as At, Problem as Found, Spec, TargetSpec};
 
 use super::Context;
-use super::combo_config::{FALLBACK, FIRST, JUDGE, NESTING, STEP, TIERS};
+use super::combo_config::{DEPTH, FALLBACK, FIRST, JUDGE, NESTING, STEP, TIERS};
 use super::combos::NAME;
 use super::targets::{self, COMBO, MODEL};
-use crate::settings::combos::Combo;
+use crate::settings::Settings;
+use crate::settings::combos::{Combo, ComboConfig};
 use crate::settings::entities::Source;
-use crate::settings::finding::Problem;
+use crate::settings::finding::{Place, Problem};
 use crate::settings::sheet::Sheet;
+
+const DEFAULT_DEPTH: &str = "settings.combo_defaults.max_combo_depth";
+const DEFAULT_JUDGE: &str = "settings.combo_defaults.judge_model";
 
 /// Tells what is wrong with combos that were read from these sheets.
 pub(super) fn check(context: &mut Context<'_>, combos: &[Combo], sheets: &[&Sheet]) {
@@ -26,22 +31,53 @@ pub(super) fn check(context: &mut Context<'_>, combos: &[Combo], sheets: &[&Shee
         let at = combos.iter().position(|combo| *combo.name == *found.combo);
         let (combo, sheet) = at.map(|at| (&combos[at], sheets[at])).expect("a problem is of a combo");
         let (place, key) = place(sheet, combo, &found.place);
-        if let Some(problem) = problem(&found.flaw) {
-            match of_store(&found, combos) {
-                true => context.findings.warn(place.place_of(key), key, problem),
-                false => context.findings.refuse(place.place_of(key), key, problem),
-            }
+        let Some(problem) = problem(&found.flaw) else { continue };
+        if let Some(key) = stored_default(context.root, &found, combos, sheets) {
+            let problem = Problem { problem: breaks(&found, &problem), ..problem };
+            context.findings.refuse(context.root.place_of(key), key, problem);
+        } else if of_store(&found, combos) {
+            context.findings.warn(place.place_of(key), key, problem);
+        } else {
+            context.findings.refuse(place.place_of(key), key, problem);
         }
     }
 }
 
+fn breaks(found: &Found, Problem { problem, .. }: &Problem) -> String {
+    format!("breaks the combo `{}`: {problem}", found.combo)
+}
+
+/// The stored default that brings it about; `None`: what the combos themselves say does, or the file.
+fn stored_default(root: &Sheet, found: &Found, combos: &[Combo], sheets: &[&Sheet]) -> Option<&'static str> {
+    let says = |name: &str, key| {
+        let at = combos.iter().position(|combo| combo.name == name);
+        at.is_some_and(|at| sheets[at].is_given(key))
+    };
+    let key = match &found.flaw {
+        Flaw::TooDeep { .. } if !says(&found.combo, DEPTH) => DEFAULT_DEPTH,
+        Flaw::Cycle(way) => {
+            let judge = root.text(DEFAULT_JUDGE)?;
+            let judge = judge.strip_prefix("combo/").unwrap_or(&judge);
+            let leads = |pair: &[Arc<str>]| *pair[1] == *judge && !says(&pair[0], JUDGE);
+            way.windows(2).any(leads).then_some(DEFAULT_JUDGE)?
+        }
+        _ => return None,
+    };
+    (*root.place_of(key) == Place::Stored).then_some(key)
+}
+
 /// Tells what a combo that comes alone would bring about among the others. What was wrong before
 /// is not its fault.
-pub(in crate::settings) fn check_one(context: &mut Context<'_>, sheet: &Sheet, combo: &Combo, all: &[Combo]) {
-    let mut specs: Vec<Spec> = all.iter().map(Combo::spec).collect();
+pub(in crate::settings) fn check_one(
+    context: &mut Context<'_>,
+    sheet: &Sheet,
+    combo: &Combo,
+    Settings { combos, combo_base, .. }: &Settings,
+) {
+    let mut specs: Vec<Spec> = combos.iter().map(Combo::spec).collect();
     let before = combo::check(&specs);
     specs.retain(|spec| *spec.name != *combo.name);
-    specs.push(combo.spec());
+    specs.push(begun(sheet, combo, combo_base));
     for found in combo::check(&specs) {
         let own = *found.combo == *combo.name;
         let Some(Problem { problem, accepted }) = problem(&found.flaw) else { continue };
@@ -49,10 +85,22 @@ pub(in crate::settings) fn check_one(context: &mut Context<'_>, sheet: &Sheet, c
             let (place, key) = place(sheet, combo, &found.place);
             context.refuse(place, key, &problem, &accepted);
         } else if !before.contains(&found) {
-            let problem = format!("breaks the combo `{}`: {problem}", found.combo);
+            let problem = breaks(&found, &Problem::new(problem, accepted.clone()));
             context.refuse(sheet, targets::LIST, &problem, &accepted);
         }
     }
+}
+
+/// A combo that was read alone, with what all combos begin with (routing 1.4).
+fn begun(sheet: &Sheet, combo: &Combo, base: &ComboConfig) -> Spec {
+    let mut spec = combo.spec();
+    if !sheet.is_given(DEPTH) {
+        spec.max_depth = base.max_depth;
+    }
+    if !sheet.is_given(JUDGE) {
+        spec.judge = base.strategy.fusion.judge.clone();
+    }
+    spec
 }
 
 /// The words for it; `None`: it was told when the combo was read.

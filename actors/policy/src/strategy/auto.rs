@@ -60,7 +60,7 @@ impl Strategy for Auto {
     fn example(&self) -> &'static str {
         r#"name = "smart"
 strategy = "auto"
-targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"#
+targets = [{ model = "openai/gpt-5" }, { model = "google/gemini-pro" }]"#
     }
 
     fn grain(&self) -> Grain {

@@ -32,13 +32,14 @@ impl Strategy for Fusion {
          answered, the others have `straggler_grace_ms` left, and `panel_hard_timeout_ms` in all. The \
          judge (`judge_model`, else the first target) then gets the request together with the answers. \
          If only one has answered and no judge is named, that one is asked again and its answer is \
-         given as it is. A request that brings tools goes to the judge alone. Each call is paid for."
+         given as it is. A judge that fails or rests ends the request. One that brings tools goes to \
+         the judge alone. Each call is paid for."
     }
 
     fn example(&self) -> &'static str {
         r#"name = "council"
 strategy = "fusion"
-targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"#
+targets = [{ model = "openai/gpt-5" }, { model = "google/gemini-pro" }]"#
     }
 
     fn fan(&self, settings: &StrategySettings) -> Option<FanKind> {
@@ -69,7 +70,7 @@ impl Strategy for Pipeline {
     fn example(&self) -> &'static str {
         r#"name = "draft-then-polish"
 strategy = "pipeline"
-targets = [{ model = "openai/gpt-5-mini" }, { model = "anthropic/claude-sonnet-5" }]"#
+targets = [{ model = "openai/gpt-5-mini" }, { model = "openai/gpt-5" }]"#
     }
 
     fn fan(&self, _: &StrategySettings) -> Option<FanKind> {
@@ -99,7 +100,7 @@ impl Strategy for ContextRelay {
     fn example(&self) -> &'static str {
         r#"name = "long-talks"
 strategy = "context-relay"
-targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"#
+targets = [{ model = "claude/claude-sonnet-5" }, { model = "anthropic/claude-sonnet-5" }]"#
     }
 
     fn reads_quota(&self) -> bool {

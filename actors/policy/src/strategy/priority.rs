@@ -24,7 +24,7 @@ impl Strategy for Priority {
     fn example(&self) -> &'static str {
         r#"name = "best"
 strategy = "priority"
-targets = [{ model = "openai/gpt-5" }, { model = "anthropic/claude-sonnet-5" }]"#
+targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }]"#
     }
 
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {

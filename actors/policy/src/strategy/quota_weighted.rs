@@ -31,7 +31,7 @@ impl Strategy for QuotaWeighted {
     }
 
     fn example(&self) -> &'static str {
-        r#"name = "spread"
+        r#"name = "shares"
 strategy = "quota-weighted"
 targets = [{ model = "claude/claude-sonnet-5" }]"#
     }

@@ -131,5 +131,5 @@ pub(super) const ROWS: &[Row] = &[
     row("model_combo_mappings[].enabled", FLAG, "true", "", "whether it counts"),
     row("model_combo_mappings[].description", Kind::Text(Shape::Note), "", "", "what people read"),
     // [aliases]
-    row("aliases", Kind::Data(Data::Aliases), "", "", "other names of models: NAME = \"provider/model\" or a bare id; * in a name stands for any text"),
+    row("aliases", Kind::Data(Data::Aliases), "", "", "other names: NAME = \"provider/model\", a combo or a bare id, never another alias; * in a name stands for any text"),
 ];

@@ -71,9 +71,10 @@ pub(super) struct Gone {
 /// Takes a stored one away (`from`, in the body or the query); the file's is in force again.
 pub(super) async fn delete(
     admin: Operator,
-    query: web::Query<Gone>,
+    query: Result<web::Query<Gone>, actix_web::Error>,
     body: Body,
 ) -> Result<HttpResponse, Refusal> {
+    let query = query.map_err(|_| Refusal::invalid("query", "accepted: from"))?;
     let named = input::text(&input::fields(&body, &["from"])?, "from")?;
     let from = named.or(query.into_inner().from);
     let from = from.ok_or_else(|| Refusal::invalid("from", "is missing, accepted: the alias that goes"))?;

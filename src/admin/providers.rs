@@ -25,12 +25,16 @@ pub(super) struct Filter {
 }
 
 /// All of them, or those of one provider.
-pub(super) async fn list(admin: Operator, filter: web::Query<Filter>) -> HttpResponse {
+pub(super) async fn list(
+    admin: Operator,
+    filter: Result<web::Query<Filter>, actix_web::Error>,
+) -> Result<HttpResponse, Refusal> {
+    let filter = filter.map_err(|_| Refusal::invalid("query", "accepted: provider"))?;
     let mut rows = Connections::rows(&Seen::by(&admin).await);
     if let Some(only) = filter.into_inner().provider {
         rows.retain(|row| row["provider"] == only);
     }
-    HttpResponse::Ok().json(json!({ Connections::LIST: rows }))
+    Ok(HttpResponse::Ok().json(json!({ Connections::LIST: rows })))
 }
 
 /// Connections, by provider and priority.

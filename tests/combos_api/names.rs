@@ -127,6 +127,12 @@ fn an_alias_stands_for_a_model_at_once_and_after_a_kill_9() {
     assert_eq!(stage.served("nick"), "demo-a/steady");
     let (status, answer) = stage.api("DELETE", path, &json!({"from": "nick"}));
     assert_eq!((status, &answer["error"]["code"]), (409, &"ENTITY_FROM_FILE".into()));
+    for (method, twice) in [
+        ("DELETE", format!("{path}?from=mate&from=mate")),
+        ("GET", "/api/providers?provider=a&provider=b".into()),
+    ] {
+        assert_eq!(stage.refused(method, &twice, Value::Null)[0].0, "query", "{twice}");
+    }
     assert_eq!(stage.api("DELETE", &format!("{path}?from=mate"), &Value::Null).0, 200);
     assert_eq!((stage.status("mate"), stage.api("DELETE", path, &json!({"from": "mate"})).0), (404, 404));
     for (body, field) in [

@@ -95,8 +95,13 @@ fn kept(key: &str) -> String {
 /// The key of its session (rules 6.2, decision 27); `first_text`: its first text may name one.
 pub fn session(headers: &HeaderMap, parts: &Parts<'_>, first_text: bool) -> Option<String> {
     let digest = |text: &str| hex(&hash(text));
-    let header = |name| header(headers, name)?.to_str().ok();
-    let by_header = Told { headers: HEADERS.map(header), ..Told::default() };
+    let mut named = [None; HEADERS.len()];
+    for (name, value) in headers {
+        if let Some(place) = HEADERS.iter().position(|known| *known == name.as_str()) {
+            named[place] = named[place].or(value.to_str().ok());
+        }
+    }
+    let by_header = Told { headers: named, ..Told::default() };
     let key = affinity::key(&by_header, &digest).or_else(|| {
         let metadata = ["session_id", "sessionId"].map(|key| parts.metadata(key));
         let [conversation, session, cache] =

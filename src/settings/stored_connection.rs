@@ -65,6 +65,14 @@ pub struct StoredConnection {
     pub updated_at: Millis,
 }
 
+impl StoredConnection {
+    /// It is a connection of this provider: its secrets are for nobody else, whatever the file says of
+    /// its id since.
+    pub fn is_of(&self, provider: &str) -> bool {
+        self.fields.get("provider").and_then(Json::as_str).is_none_or(|own| own.trim() == provider)
+    }
+}
+
 /// Something of a stored connection that is kept sealed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Kept<T> {
@@ -158,6 +166,10 @@ pub(super) fn lay(root: &mut Sheet, stored: &StoredConnections, builtin: &Builti
         let listed = root.lists.entry(LISTED.to_owned()).or_default();
         let place = listed.iter().position(|other| other.text("connections[].id").as_deref() == Some(id));
         let file = place.map(|at| &listed[at]);
+        if let Some(provider) = file.and_then(|file| file.text(PROVIDER)).filter(|it| !connection.is_of(it)) {
+            warn_of_provider(id, &provider, findings);
+            continue;
+        }
         sheet.cells.extend(proxy_cell(&connection.proxy));
         if let Some(file) = file {
             copy(file, &mut sheet, &OF_FILE);
@@ -229,6 +241,14 @@ fn proxy_cell(proxy: &Kept<Secret>) -> Option<(&'static str, Cell)> {
         Kept::Sealed(_) => None,
     };
     Some((PROXY, Cell { value, place: Place::Stored }))
+}
+
+fn warn_of_provider(id: &str, provider: &str, findings: &mut Findings) {
+    let problem = format!(
+        "the stored connection `{id}` is another provider's than the file's of that id, and not used"
+    );
+    let accepted = format!("an id of its own in the file, or `{provider}` without what is stored");
+    findings.warn(&Place::Stored, PROVIDER, Problem::new(problem, accepted));
 }
 
 fn warn_of_seals(id: &str, connection: &StoredConnection, findings: &mut Findings) {

@@ -94,3 +94,26 @@ fn the_file_may_change_under_an_override() {
     stage.delete("p-file");
     assert!(stage.sources().iter().all(|(_, source)| source == "demo"));
 }
+
+/// An id that the file takes for another provider: what was stored under it is not sent there.
+#[test]
+fn a_secret_goes_to_no_other_provider() {
+    let mut stage = Stage::new("other-provider");
+    stage.make(json!({"id": "mine", "provider": "p", "apiKey": KEY}));
+    stage.site.edit(|config| {
+        let address = stage.vendor.address;
+        format!(
+            "{config}[[providers]]\nid = \"q\"\nauth = \"apikey\"\nformat = \"openai\"\nbase_url = \"http://{address}\"\n\
+             [[connections]]\nid = \"mine\"\nprovider = \"q\"\ncredential = \"sk-of-q-0123456789\"\n"
+        )
+    });
+    stage.crash();
+    assert_eq!(stage.ask("q/x"), (200, Some("sk-of-q-0123456789".into())));
+    assert_eq!(source(&stage, "mine"), [json!("file"), Value::Null]);
+    assert!(stage.site.log().contains("is another provider's"), "{}", stage.site.log());
+    stage.patch("mine", json!({"name": "theirs"}));
+    assert_eq!(stage.ask("q/x"), (200, Some("sk-of-q-0123456789".into())), "a change begins with the file's");
+    assert_eq!(source(&stage, "mine"), [json!("stored"), json!("file")]);
+    stage.delete("mine");
+    assert_eq!(source(&stage, "mine"), [json!("file"), Value::Null]);
+}

@@ -104,7 +104,7 @@ pub(super) fn update(
     let loaded = edit.live.current();
     let settings = &loaded.settings;
     let current = find(settings, id)?;
-    let existing = stored.connections.get(id);
+    let existing = stored.connections.get(id).filter(|existing| existing.is_of(current.provider.as_str()));
     let mut parts = Parts::of(body, proxy::shown(existing, current).as_deref());
     if parts.id.as_deref().is_some_and(|given| given != id) {
         return Err(Refusal::invalid("id", "cannot change; delete this connection and make another one"));

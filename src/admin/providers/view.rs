@@ -6,7 +6,7 @@ use super::proxy;
 use super::secrets::{hidden, mask};
 use crate::admin::entities::describe_whole;
 use crate::admin::{Admin, views};
-use crate::settings::{Connection, Kept, Secret, Settings, Stored, fields_of};
+use crate::settings::{Connection, Kept, Secret, Settings, Stored, StoredConnection, fields_of};
 use policy::ids::Class;
 
 /// What a read shows and no body can change; a client may send it back.
@@ -39,7 +39,7 @@ pub(super) fn show(admin: &Admin, settings: &Settings, stored: &Stored, connecti
         });
     }
     shown.extend(masked(stored, connection));
-    let record = stored.connections.get(connection.id.as_str());
+    let record = record(stored, connection);
     shown.insert(proxy::FIELD.into(), proxy::shown(record, connection).into());
     let protected = settings.protected.contains(&connection.id);
     shown.insert("rateLimitProtection".into(), protected.into());
@@ -47,6 +47,12 @@ pub(super) fn show(admin: &Admin, settings: &Settings, stored: &Stored, connecti
     let dates = record.map(|record| (record.created_at, record.updated_at));
     describe_whole(&mut shown, (connection.source, connection.replaces), dates);
     shown.into()
+}
+
+/// What is stored of it.
+fn record<'a>(stored: &'a Stored, connection: &Connection) -> Option<&'a StoredConnection> {
+    let record = stored.connections.get(connection.id.as_str());
+    record.filter(|record| record.is_of(connection.provider.as_str()))
 }
 
 /// What its provider says; null when that has gone.
@@ -65,7 +71,7 @@ pub(in crate::admin) fn auth_name(class: Class) -> &'static str {
 }
 
 fn masked(stored: &Stored, connection: &Connection) -> Map<String, Value> {
-    let record = stored.connections.get(connection.id.as_str());
+    let record = record(stored, connection);
     let sealed = record.is_some_and(|record| matches!(record.secrets, Kept::Sealed(_)));
     let show = |secret: Option<&Secret>| secret.filter(|secret| !secret.expose().is_empty()).map(mask);
     let tokens = connection.tokens.as_ref();

@@ -7,7 +7,7 @@ mod enter;
 pub mod errors;
 mod inference;
 mod intake;
-mod key_rules;
+pub(crate) mod key_rules;
 mod leases;
 mod models;
 pub mod state;

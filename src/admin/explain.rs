@@ -1,6 +1,7 @@
 //! `POST /api/route/explain`: who would be asked now, in which order, and why each other one would
 //! not. It makes the plan that a request would get, from the same values, and throws it away:
-//! nothing is sent, nothing counts as used.
+//! nothing is sent, nothing counts as used. What the key of a request is refused for is told as the
+//! request would be.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use super::decisions::exclusion;
 use super::errors::Refusal;
 use super::input::{self, Body};
 use crate::http::errors::of_no_plan;
+use crate::http::key_rules::would_admit;
 use crate::http::state::HttpSettings;
 use crate::http::traits::named;
 
@@ -36,6 +38,10 @@ pub(super) async fn explain(
     if let Some(name) = input::text(&fields, "key")? {
         let settings = settings.load();
         let policy = settings.keys.named(&name).ok_or_else(|| Refusal::NotFound("key".into(), name))?;
+        let now = admin.owners.clock.now();
+        if let Err(problem) = would_admit(policy, &admin.blueprint, &model, now) {
+            return Ok(problem.respond(Dialect::Openai, settings.max_retry_after_ms));
+        }
         (pick.allowed, pick.limited) = (policy.allowed.clone(), policy.models.is_some());
         pick.preferred = policy.preferred.clone();
         pick.key = Some(policy.name.clone());

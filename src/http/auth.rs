@@ -61,6 +61,15 @@ pub fn hash(text: &str) -> [u8; 32] {
 }
 
 impl KeyPolicy {
+    /// Who comes with this key.
+    pub fn caller(self: &Arc<Self>, now: Millis) -> Caller {
+        match self.rules.standing.at(now) {
+            Err(fallen) => Caller::Fallen(fallen),
+            Ok(()) if self.inference => Caller::Known(self.clone()),
+            Ok(()) => Caller::Forbidden,
+        }
+    }
+
     fn of(key: &Key, shared: &dyn Fn(&str) -> Vec<ListedModel>) -> Self {
         let some = |ids: &[ConnectionId]| (!ids.is_empty()).then(|| ids.into());
         Self {
@@ -140,13 +149,8 @@ impl Keys {
 
     /// Judges a client's request.
     pub fn caller(&self, headers: &HeaderMap, now: Millis) -> Caller {
-        let known = credential(headers).and_then(|key| self.find(key));
-        if let Some(fallen) = known.and_then(|policy| policy.rules.standing.at(now).err()) {
-            return Caller::Fallen(fallen);
-        }
-        match known {
-            Some(policy) if policy.inference => Caller::Known(policy.clone()),
-            Some(_) => Caller::Forbidden,
+        match credential(headers).and_then(|key| self.find(key)) {
+            Some(policy) => policy.caller(now),
             None if self.required => Caller::Refused,
             None => Caller::Anonymous,
         }

@@ -1,14 +1,18 @@
 //! What a client key is held to at the edge, before anything is picked (routing 10.5, 13.3). A key
 //! without rules costs nothing here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use actors::blueprint::Blueprint;
+use arc_swap::ArcSwap;
 use policy::keys::{Asked, Denial, Over};
 use policy::plan::{Leads, leads};
 use policy::time::Millis;
 
-use super::auth::KeyPolicy;
+use super::auth::{Caller, KeyPolicy};
 use super::errors::{Code, Problem, rfc3339};
+use super::inference::refusal;
 use super::state::Http;
 
 /// The key may call this route, such as `/v1/messages`.
@@ -48,7 +52,7 @@ pub(super) fn admit(
     session: impl FnOnce() -> Option<String>,
 ) -> Result<(), Problem> {
     let Some(policy) = policy else { return Ok(()) };
-    may_reach(policy, http, model)?;
+    may_reach(policy, &http.worker.tower.plan, model)?;
     let limits = &policy.rules.limits;
     if limits.is_empty() {
         return Ok(());
@@ -59,21 +63,37 @@ pub(super) fn admit(
     admitted.map_err(of_denial)
 }
 
+/// A request with this key for this name would be let in now, whatever it has used up; nothing is
+/// counted.
+pub(crate) fn would_admit(
+    policy: &Arc<KeyPolicy>,
+    plan: &ArcSwap<Blueprint>,
+    model: &str,
+    now: Millis,
+) -> Result<(), Problem> {
+    match policy.caller(now) {
+        Caller::Known(_) => {}
+        refused => return Err(refusal(&refused)),
+    }
+    is_open(policy, now)?;
+    may_reach(policy, plan, model)
+}
+
 /// The key may ask for this name.
-pub(super) fn may_reach(policy: &KeyPolicy, http: &Http, model: &str) -> Result<(), Problem> {
-    may_ask(policy, http, model).map_err(|code| {
+pub(super) fn may_reach(policy: &KeyPolicy, plan: &ArcSwap<Blueprint>, model: &str) -> Result<(), Problem> {
+    may_ask(policy, plan, model).map_err(|code| {
         let what = if code == Code::ComboNotAllowed { "combo" } else { "model" };
         Problem::new(code, format!("this key may not ask for the {what} `{model}`"))
     })
 }
 
 /// The key reaches this name, or a target that it leads to.
-pub(super) fn may_ask(policy: &KeyPolicy, http: &Http, name: &str) -> Result<(), Code> {
+pub(super) fn may_ask(policy: &KeyPolicy, plan: &ArcSwap<Blueprint>, name: &str) -> Result<(), Code> {
     let reach = &policy.rules.reach;
     if !reach.restricted {
         return Ok(());
     }
-    let Leads { combo, targets } = leads(&http.worker.tower.plan.load().catalogue, name);
+    let Leads { combo, targets } = leads(&plan.load().catalogue, name);
     match reach.allows(&Asked { name, combo: combo.as_deref(), targets: &targets }) {
         true => Ok(()),
         false if combo.is_some() => Err(Code::ComboNotAllowed),

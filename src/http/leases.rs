@@ -93,7 +93,7 @@ async fn answer(
     })?;
     if let Action::Acquire(model) = &action {
         key_rules::is_open(&policy, now)?;
-        key_rules::may_reach(&policy, http, model)?;
+        key_rules::may_reach(&policy, &http.worker.tower.plan, model)?;
     }
     allow(&policy, &action)?;
     let owner = owner(headers)?;

@@ -44,7 +44,8 @@ fn refusal(request: &HttpRequest, caller: &Caller, now: Millis) -> Option<HttpRe
 fn seen<'a>(caller: &'a Caller, http: &'a Http, settings: &'a HttpSettings) -> Vec<&'a ListedModel> {
     let Caller::Known(policy) = caller else { return settings.models.iter().collect() };
     let listed = policy.models.as_deref().unwrap_or(&settings.models);
-    listed.iter().filter(|model| key_rules::may_ask(policy, http, &model.id).is_ok()).collect()
+    let plan = &http.worker.tower.plan;
+    listed.iter().filter(|model| key_rules::may_ask(policy, plan, &model.id).is_ok()).collect()
 }
 
 /// All of them.

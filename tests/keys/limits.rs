@@ -258,3 +258,37 @@ fn a_key_of_the_file_is_held_to_the_same_and_can_go_without_a_log() {
     assert_eq!(shown["rateLimits"], json!([{"limit": 1, "window": "1d"}]));
     assert_eq!(stage.api("DELETE", "/api/keys/laptop", &Value::Null).0, 409);
 }
+
+/// Contract 4: it is answered as the request would be.
+#[test]
+fn an_explanation_for_a_key_is_refused_as_its_request_is() {
+    let stage = Stage::new("explained");
+    let (_, key) =
+        stage.make(json!({"name": "k", "allowedModels": ["demo-b/*"], "allowedCombos": ["demo-fast"]}));
+    let explain = |model: &str| {
+        let body = json!({"model": model, "key": "k"});
+        let (status, told) = stage.api("POST", "/api/route/explain", &body);
+        (status, told["error"]["code"].as_str().unwrap_or_default().to_owned(), told)
+    };
+    let both = |model: &str, expected: (u16, String)| {
+        let (status, code, told) = explain(model);
+        assert_eq!((status, code), expected, "{model}: {told}");
+        let asked = stage.ask(&key, model);
+        assert_eq!(asked.told(), expected, "{model}: {asked:?}");
+        if status != 200 {
+            assert_eq!(told["error"]["message"], asked.json()["error"]["message"], "{model}");
+        }
+    };
+    both("demo-b/steady", told(200, ""));
+    both(STEADY, told(403, "model_not_allowed"));
+    both("demo-fast", told(200, ""));
+    both("demo-down", told(403, "combo_not_allowed"));
+    // A day that is not today, UTC.
+    let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let day = (seconds / 86_400 + 4 + 3) % 7;
+    stage.patch("k", json!({"accessSchedule": {"from": "00:00", "until": "00:00", "days": [day]}}));
+    both("demo-b/steady", told(403, "key_outside_schedule"));
+    both(STEADY, told(403, "key_outside_schedule"));
+    stage.patch("k", json!({"accessSchedule": null, "isActive": false}));
+    both("demo-b/steady", told(401, "invalid_api_key"));
+}

@@ -36,7 +36,8 @@ fn of_combo(fared: &ComboFared) -> Value {
         let mut shown = numbers(fared);
         shown["provider"] = provider.as_str().into();
         shown["model"] = model.as_str().into();
-        shown["successRate"] = percent(fared.successes, fared.attempts);
+        // An attempt that was dropped speaks neither for it nor against it.
+        shown["successRate"] = percent(fared.successes, fared.successes + fared.failures);
         (format!("{provider}/{model}"), shown)
     };
     shown["byTarget"] = Value::Object(fared.targets.iter().map(target).collect());

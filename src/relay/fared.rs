@@ -7,6 +7,10 @@ impl Tower {
     /// Counts a request for its combo, if it has one that is counted.
     pub fn fared(&self, served: &Served) {
         let Some(combo) = &served.story.counted else { return };
+        // What nobody was asked for says nothing of it, whichever strategy it has.
+        if served.story.attempts == 0 {
+            return;
+        }
         let at = self.owners.clock.now();
         let good = match &served.outcome {
             Outcome::Upstream(reply) => (200..300).contains(&reply.status),

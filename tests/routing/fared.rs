@@ -43,6 +43,60 @@ fn routing_14_each_request_counts_once_for_its_combo_and_each_attempt_for_its_ta
     assert_eq!((counts(a), counts(b)), ([3, 1, 2, 3, 0], [2, 1, 1, 2, 1]));
 }
 
+/// Row 66, routing 7.11: who was dropped is neither good nor bad.
+#[test]
+fn routing_14_a_dropped_hedge_speaks_against_nobody() {
+    let world = Setup::new()
+        .provider("a", 1)
+        .provider("b", 1)
+        .combo_with("m", &["a", "b"], &format!("{PLAIN}, hedging = true, hedge_delay_ms = 60"))
+        .start();
+    world.upstream("a").answers_first([Answer::silence()]);
+    world.ask("m").served_by("b");
+    let m = metrics(&world)["m"].clone();
+    assert_eq!((counts(&m), &m["successRate"]), ([1, 1, 0, 2, 1], &json!(100)));
+    let (a, b) = (&m["byTarget"]["a/x"], &m["byTarget"]["b/x"]);
+    assert_eq!((counts(a), &a["successRate"]), ([1, 0, 0, 1, 0], &Value::Null), "{a}");
+    assert_eq!((counts(b), &b["successRate"]), ([1, 1, 0, 1, 0], &json!(100)), "{b}");
+    world.ask("m").served_by("a");
+    let a = metrics(&world)["m"]["byTarget"]["a/x"].clone();
+    assert_eq!((counts(&a), &a["successRate"]), ([2, 1, 0, 2, 0], &json!(100)), "{a}");
+}
+
+/// Whichever strategy it has.
+#[test]
+fn routing_14_what_nobody_was_asked_for_counts_nowhere() {
+    let combo = |name: &str| {
+        format!("[[combos]]\nname = \"{name}\"\nstrategy = \"{name}\"\ntargets = [\"a/x\", \"b/x\"]")
+    };
+    let mut setup = Setup::new().provider_with("a", 1, "format = \"openai\"").provider_with(
+        "b",
+        1,
+        "format = \"openai\"",
+    );
+    let names = ["priority", "fusion", "pipeline"];
+    for name in names {
+        setup = setup.section(&combo(name));
+    }
+    let world = setup.start();
+    let turns = json!([{"role": "user", "content": "hi"}]);
+    for name in names {
+        let asked = json!({"model": name, "max_tokens": 5, "messages": turns});
+        world.post("/v1/messages", asked).is_error(400, "format_not_supported");
+    }
+    assert_eq!(metrics(&world), json!({}));
+    for account in ["a-1", "b-1"] {
+        world.order("connection", account, json!({"message": "cool", "for": "60s"}));
+    }
+    let limits = json!({"comboCooldownWait": {"enabled": false}});
+    assert_eq!(world.manage("PATCH", "/api/resilience", &limits).status, 200);
+    for name in names {
+        let asked = json!({"model": name, "messages": turns});
+        assert!(world.post("/v1/chat/completions", asked).status >= 429, "{name}");
+    }
+    assert_eq!(metrics(&world), json!({}), "all of them rest");
+}
+
 /// The parts of one answer are one request.
 #[test]
 fn routing_14_a_panel_is_one_request() {

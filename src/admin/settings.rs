@@ -72,7 +72,7 @@ async fn change(live: &Arc<Live>, section: Section, body: &[u8]) -> Result<HttpR
         .map_err(|error| Refusal::invalid("body", format!("must be a JSON object: {error}")))?;
     let reader = live.clone();
     let patch = live.change(move |stored| edit(&reader, section, &body, stored)).await?;
-    let keys: Vec<&str> = patch.changes.keys().map(String::as_str).collect();
+    let keys: Vec<&str> = patch.changes.keys().chain(&patch.emptied).map(String::as_str).collect();
     tracing::info!(?keys, "an operator changed settings");
     let mut answer = shown(live, section);
     answer["ok"] = true.into();

@@ -1,7 +1,7 @@
 //! A PATCH of the management API, read against the table: what it names is set, null takes
 //! it back, anything that is not known or not in bounds refuses it whole (core 6.2, decision 12d).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
@@ -37,6 +37,8 @@ pub struct Fault {
 pub struct Patch {
     /// New values by the key of their row; `None`: the stored one goes.
     pub changes: BTreeMap<String, Option<Json>>,
+    /// Beginnings of keys: all that is stored under them goes, whatever names follow.
+    pub emptied: BTreeSet<String>,
     /// Fields that are kept but not acted on yet.
     pub idle: Vec<String>,
 }
@@ -67,6 +69,8 @@ impl Patch {
 
     /// Puts the changes into what is stored.
     pub fn apply(&self, settings: &mut BTreeMap<String, Json>) {
+        let goes = |key: &str| self.emptied.iter().any(|start| key.starts_with(start.as_str()));
+        settings.retain(|key, _| !goes(key));
         for (key, value) in &self.changes {
             match value {
                 Some(value) => drop(settings.insert(key.clone(), value.clone())),
@@ -178,15 +182,13 @@ impl Reader<'_> {
             Json::Object(fields) => {
                 fields.iter().for_each(|(name, value)| self.field(&place, name, value));
             }
-            Json::Null if place.path.ends_with('*') => self.forget(&place),
-            Json::Null if format!("{}.", place.path).starts_with(cascade::DEFAULTS) => {
-                let start = format!("{}.", place.path);
-                let below = table::table().iter().filter(|row| row.key.starts_with(&start));
-                self.patch.changes.extend(below.map(|row| (row.key.to_owned(), None)));
-            }
+            Json::Null => self.forget(&place),
             _ => {
-                let accepted = children(&place.path).into_iter().map(camel_case).collect::<Vec<_>>();
-                self.refuse(&place.field, format!("must be an object of {}", accepted.join(", ")));
+                let accepted = match &children(&place.path)[..] {
+                    ["*"] => "providers".to_owned(),
+                    known => known.iter().map(|name| camel_case(name)).collect::<Vec<_>>().join(", "),
+                };
+                self.refuse(&place.field, format!("must be an object of {accepted}, or null"));
             }
         }
     }
@@ -214,10 +216,16 @@ impl Reader<'_> {
         ids.iter().all(|id| self.providers.contains(&id.as_str()))
     }
 
-    /// Null for a whole name: every key of it.
+    /// Null for a section or a whole name: every key below it, whatever names it has.
     fn forget(&mut self, place: &Place) {
-        for segment in children(&place.path) {
-            self.patch.changes.insert(format!("{}.{segment}", place.key), None);
+        let start = format!("{}.", place.path);
+        for below in table::table().iter().filter_map(|row| row.key.strip_prefix(&start)) {
+            match below.split_once('*') {
+                Some((before, _)) => {
+                    self.patch.emptied.insert(format!("{}.{before}", place.key));
+                }
+                None => drop(self.patch.changes.insert(format!("{}.{below}", place.key), None)),
+            }
         }
     }
 

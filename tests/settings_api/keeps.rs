@@ -75,6 +75,40 @@ fn parallel_changes_all_land() {
     assert_eq!(get(&site.start(), RESILIENCE)["providerQuotaOverrides"], wanted);
 }
 
+/// Contract 4: null deletes what is stored, of a section all of it.
+#[test]
+fn null_for_a_section_takes_back_all_that_is_stored_below() {
+    let site = Site::with("settings-null", "[settings.provider_overrides.demo-b]\nmax_retries = 4\n");
+    let process = site.start();
+    let overrides = || get(&process, SETTINGS)["providerOverrides"].clone();
+    let before = overrides();
+    assert_eq!(before["demo-b"]["maxRetries"], 4, "{before}");
+    let body = json!({"demo-a": {"maxRetries": 2, "retryDelayMs": 7}, "demo-b": {"maxRetries": 3}});
+    patch(&process, SETTINGS, json!({"providerOverrides": body}));
+    assert_eq!(overrides(), body);
+    patch(&process, SETTINGS, json!({"providerOverrides": null}));
+    assert_eq!(overrides(), before, "the file's are in force again");
+    patch(&process, SETTINGS, json!({"providerOverrides": null}));
+    let breaker = || get(&process, RESILIENCE)["providerBreaker"].clone();
+    let before = breaker();
+    let body = json!({"apikey": {"failureThreshold": 9}, "oauth": {"failureThreshold": 7}});
+    patch(&process, RESILIENCE, json!({"providerBreaker": body, "p2cLatency": {"weight": 2}}));
+    assert_ne!(breaker(), before);
+    patch(&process, RESILIENCE, json!({"providerBreaker": {"apikey": null}}));
+    assert_eq!(
+        (&breaker()["apikey"], &breaker()["oauth"]["failureThreshold"]),
+        (&before["apikey"], &json!(7))
+    );
+    patch(&process, RESILIENCE, json!({"providerBreaker": null}));
+    assert_eq!((breaker(), weight(&process)), (before, json!(2)), "and nothing else");
+    patch(&process, RESILIENCE, json!({"providerQuotaOverrides": {"demo-a": {"rpm": 5}}}));
+    patch(&process, RESILIENCE, json!({"providerQuotaOverrides": null}));
+    assert_eq!(get(&process, RESILIENCE)["providerQuotaOverrides"], json!({}));
+    for wrong in [json!([]), json!(1), json!("none")] {
+        assert_eq!(refused(&process, SETTINGS, json!({"providerOverrides": wrong})), ["providerOverrides"]);
+    }
+}
+
 #[test]
 fn a_change_that_would_make_the_config_wrong_is_refused_whole() {
     let lines = "[resilience.provider_breaker.oauth]\nfailure_threshold = 20\ndegradation_threshold = 15\n";

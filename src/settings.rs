@@ -76,7 +76,7 @@ pub use stored_connection::{
 };
 pub use stored_entities::{
     Checked, StoredEntities, StoredEntity, check_alias, check_combo, check_mapping, combo_fields,
-    free_mapping_id,
+    free_mapping_id, lost_aliases,
 };
 pub use stored_key::{KeyHash, StoredKey, StoredKeys, check_key, show_key};
 pub use stored_provider::{

@@ -11,7 +11,7 @@ use super::access::Operator;
 use super::entities::{change, source_name};
 use super::errors::Refusal;
 use super::input::{self, Body, Object};
-use crate::settings::{Stored, check_alias};
+use crate::settings::{Stored, check_alias, lost_aliases};
 
 /// Every alias, and who made each.
 pub(super) async fn all(admin: Operator) -> Result<HttpResponse, Refusal> {
@@ -45,7 +45,21 @@ pub(super) async fn set(admin: Operator, Object(body): Object) -> Result<HttpRes
     })
     .await?;
     tracing::info!(aliases = ?names, "an operator set aliases");
-    Ok(HttpResponse::Ok().json(all_aliases(&admin)))
+    let mut shown = all_aliases(&admin);
+    if let Some(warning) = warning(&admin, &names) {
+        shown["warning"] = warning;
+    }
+    Ok(HttpResponse::Ok().json(shown))
+}
+
+/// What an operator is told of aliases that nobody answers to: catalogues may change, so they are kept.
+fn warning(admin: &Admin, names: &[String]) -> Option<Value> {
+    let loaded = admin.live.current();
+    let lost = lost_aliases(&loaded.settings, names.iter().map(|name| name.trim()));
+    let told: Vec<String> = lost.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+    let names: Vec<&str> = lost.iter().map(|(name, _)| *name).collect();
+    (!names.is_empty())
+        .then(|| json!({"code": "ALIAS_LEADS_NOWHERE", "aliases": names, "message": told.join("; ")}))
 }
 
 fn wanted(mut body: Map<String, Value>) -> Result<Map<String, Value>, Refusal> {

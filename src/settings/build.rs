@@ -23,10 +23,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use policy::ids::Class;
+use policy::plan::family;
+use policy::quota::QuotaName;
 
 pub(super) use combo_graph::check_one as check_combo_among;
 pub(super) use combos::{LISTED as COMBOS, ONLY_STORED as COMBOS_ONLY_STORED, one as combo};
-pub(super) use mappings::{LISTED as MAPPINGS, ONLY_STORED as MAPPINGS_ONLY_STORED, nowhere, one as mapping};
+pub(super) use mappings::{
+    LISTED as MAPPINGS, ONLY_STORED as MAPPINGS_ONLY_STORED, lost, nowhere, one as mapping,
+};
 pub(super) use targets::slug;
 
 use super::finding::{Finding, Findings, Place, Problem};
@@ -76,6 +80,14 @@ pub(super) struct KnownProvider {
     pub renews: bool,
     /// Only the store has it: nothing in the file may name it.
     pub stored: bool,
+}
+
+impl KnownProvider {
+    /// With or without the suffix that wants a longer context (routing 12.2).
+    fn lists(&self, model: &str) -> bool {
+        let plain = model.strip_suffix("[1m]").unwrap_or(model);
+        self.listed.iter().any(|listed| listed == model || listed == plain)
+    }
 }
 
 impl Known {
@@ -131,6 +143,23 @@ impl Known {
         let Some((provider, _)) = name.split_once('/') else { return true };
         let listed = || self.providers.values().any(|known| known.listed.iter().any(|model| model == name));
         combo || self.providers.contains_key(provider.trim()) || listed()
+    }
+
+    /// Whether somebody answers to the target of an alias now; where that cannot be known, yes.
+    pub fn answers(&self, name: &str) -> bool {
+        let plain = name.strip_prefix("combo/").unwrap_or(name);
+        let combo = |name: &str| self.combos.contains(name) || self.stored_combos.contains(name);
+        // Names of pools and of `auto` hang on more than is read here.
+        if combo(name) || combo(plain) || name.starts_with("auto") || QuotaName::parse(name).is_some() {
+            return true;
+        }
+        let serves = |provider: &str, model: &str| {
+            self.providers.get(provider).is_some_and(|known| known.passes || known.lists(model))
+        };
+        let qualified = name.split_once('/');
+        qualified.is_some_and(|(provider, model)| serves(provider.trim(), model.trim()))
+            || self.providers.values().any(|known| known.lists(name))
+            || family(name).is_some_and(|provider| serves(provider, name))
     }
 
     /// The combos that exist for the file, or for what is stored, in words.

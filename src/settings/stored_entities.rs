@@ -150,6 +150,17 @@ pub fn check_alias(settings: &Settings, name: &str, to: &Json) -> Result<String,
     }
 }
 
+/// Of these aliases those that nobody answers to for now, and why.
+pub fn lost_aliases<'a>(settings: &Settings, names: impl Iterator<Item = &'a str>) -> Vec<(&'a str, String)> {
+    let known = known(settings);
+    let why = |name: &'a str| {
+        let to = &settings.aliases.get(name)?.to;
+        let lost = build::lost(&known, settings.aliases.keys(), to)?;
+        Some((name, format!("{}, accepted: {}", lost.problem, lost.accepted)))
+    };
+    names.filter_map(why).collect()
+}
+
 fn checked<T>(
     list: &str,
     (key, name): (&'static str, &str),

@@ -149,3 +149,36 @@ fn an_alias_stands_for_a_model_at_once_and_after_a_kill_9() {
         assert_eq!(found[0].0, field, "{body}: {found:?}");
     }
 }
+
+/// Routing 14.4, 12.3: it is kept, since what providers list may change, and that is told.
+#[test]
+fn an_alias_that_nobody_answers_to_is_made_with_a_warning() {
+    let stage = Stage::with("aliases-lost", FILE);
+    let path = "/api/models/alias";
+    let set = |body: Value| {
+        let (status, all) = stage.api("POST", path, &body);
+        assert_eq!(status, 200, "{all}");
+        all["warning"].clone()
+    };
+    for to in ["demo-b/any", "p/listed", "other", "filed", "demo-fast", "auto", "listed[1m]"] {
+        assert_eq!(set(json!({"from": "x", "to": to})), Value::Null, "{to}");
+    }
+    for (to, why) in [
+        ("p/gone", "leads to `p/gone`, which nobody answers to"),
+        ("unlisted", "leads to `unlisted`, which nobody answers to"),
+        ("nick", "leads to `nick`, which is an alias, too, and is not followed"),
+        ("old-7", "leads to `old-7`, which is an alias, too, and is not followed"),
+    ] {
+        let warning = set(json!({"from": "x", "to": to}));
+        assert_eq!(
+            (&warning["code"], &warning["aliases"]),
+            (&json!("ALIAS_LEADS_NOWHERE"), &json!(["x"])),
+            "{to}"
+        );
+        assert!(warning["message"].as_str().unwrap().starts_with(&format!("x: {why}")), "{warning}");
+        assert_eq!(stage.status("x"), 404, "{to}");
+    }
+    let both = set(json!({"aliases": {"x": "filed", "y": "unlisted", "z": "y"}}));
+    assert_eq!(both["aliases"], json!(["y", "z"]));
+    assert_eq!(stage.served("x"), "demo-a/steady");
+}

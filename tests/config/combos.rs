@@ -260,6 +260,30 @@ fn mappings_and_aliases_lead_somewhere() {
     assert_eq!(to, ["p/x", "p/y", "bare"]);
 }
 
+/// Routing 12.3: an alias is never followed to another one, and catalogues may change.
+#[test]
+fn an_alias_that_nobody_answers_to_is_a_warning() {
+    let aliases =
+        "[aliases]\na = \"p/a\"\nb = \"gone\"\nc = \"a\"\nd = \"p/gone\"\ne = \"listed\"\nf = \"m\"";
+    let told = |models: &str| {
+        let text = format!(
+            "[[providers]]\nid = \"p\"\nformat = \"openai\"\nbase_url = \"http://h\"\n{models}\n\
+             [[combos]]\nname = \"m\"\ntargets = [\"p/a\"]\n{aliases}"
+        );
+        let folder = Folder::with(&text);
+        let loaded = load(&folder.config(), &lookup(&[]), &["priority"]).unwrap();
+        let told = loaded.warnings.into_iter().filter(|warning| warning.key == "aliases");
+        let mut told: Vec<String> = told.map(|warning| warning.problem).collect();
+        told.sort();
+        told
+    };
+    let gone = |name: &str, to: &str| format!("says that `{name}` leads to `{to}`, which nobody answers to");
+    let alias = "says that `c` leads to `a`, which is an alias, too, and is not followed";
+    // `a` is a model that is listed; an alias of that name is no matter.
+    assert_eq!(told("models = [\"a\", \"listed\"]"), [gone("b", "gone"), gone("d", "p/gone")]);
+    assert_eq!(told("# any model"), [gone("b", "gone"), alias.to_owned(), gone("e", "listed")]);
+}
+
 #[test]
 fn models_say_what_they_can_do() {
     let text = "[[providers]]\nid = \"p\"\nformat = \"openai\"\nbase_url = \"http://h\"\nmodels = [\"a\", { id = \"b\", max_output = 9, capabilities = [\"tools\"] }, { id = \"c\", capabilities = [] }]";

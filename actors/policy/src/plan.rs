@@ -58,6 +58,7 @@ pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Who};
 use filters::Sieve;
 pub use leads::{Leads, leads};
 use names::Named;
+pub use names::family;
 pub use no_plan::NoPlan;
 pub use place::{Berths, Place};
 pub use prefer::prefer;

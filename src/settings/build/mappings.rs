@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Context;
+use policy::catalogue::matches;
+
+use super::{Context, Known};
 use crate::settings::combos::{Alias, Mapping};
 use crate::settings::data;
 use crate::settings::entities::Source;
@@ -67,10 +69,39 @@ pub(super) fn aliases(context: &mut Context<'_>) -> BTreeMap<String, Alias> {
             let Problem { problem, accepted } = nowhere();
             let problem = format!("says that {} {problem}", quoted(name));
             context.refuse(root, ALIASES, &problem, &accepted);
+        } else if context.checks_references()
+            && let Some(Problem { problem, accepted }) = lost(&context.known, named.keys(), to)
+        {
+            let problem = format!("says that {} {problem}", quoted(name));
+            context.findings.warn(root.place_of(ALIASES), ALIASES, Problem { problem, accepted });
         }
     }
     let alias = |to| Alias { to, source: Source::File, replaces: None };
     named.into_iter().map(|(name, to)| (name, alias(to))).collect()
+}
+
+/// Why nobody answers to an alias for now; `None`: somebody does. That is no mistake: what providers
+/// list may change.
+pub(in crate::settings) fn lost<'a>(
+    known: &Known,
+    mut names: impl Iterator<Item = &'a String>,
+    to: &str,
+) -> Option<Problem> {
+    if known.answers(to) {
+        return None;
+    }
+    let alias = names.any(|name| matches(name, to));
+    let to = quoted(to);
+    Some(match alias {
+        true => Problem::new(
+            format!("leads to {to}, which is an alias, too, and is not followed"),
+            "what that one stands for",
+        ),
+        false => Problem::new(
+            format!("leads to {to}, which nobody answers to"),
+            "PROVIDER/MODEL, a combo, or a model that a provider lists",
+        ),
+    })
 }
 
 /// An alias that nobody answers.

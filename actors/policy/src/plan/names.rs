@@ -150,9 +150,13 @@ fn bare<'a>(catalogue: &'a Catalogue, name: &str) -> Result<Named<'a>, NoPlan> {
     Ok(Named::Model(one, one.callable(name).into()))
 }
 
+/// The provider whose family of models the name is of (routing 12.5).
+pub fn family(name: &str) -> Option<&'static str> {
+    FAMILIES.iter().find(|(start, _)| name.starts_with(start)).map(|(_, provider)| *provider)
+}
+
 fn of_family<'a>(catalogue: &'a Catalogue, name: &str) -> Option<&'a ProviderEntry> {
-    let (_, provider) = FAMILIES.iter().find(|(start, _)| name.starts_with(start))?;
-    let provider = catalogue.providers.get(*provider)?;
+    let provider = catalogue.providers.get(family(name)?)?;
     provider.serves(provider.callable(name)).then_some(provider)
 }
 

@@ -258,6 +258,10 @@ pub fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
         NoPlan::ContextTooLong { .. }
         | NoPlan::CapabilityMismatch { .. }
         | NoPlan::ContextRequirements { .. } => unreachable!("told above"),
+        NoPlan::FormatNotSupported(dialects) if dialects.is_empty() => Problem::new(
+            Code::FormatNotSupported,
+            format!("the steps of `{model}` have no dialect in common: no route can ask all of them"),
+        ),
         NoPlan::FormatNotSupported(dialects) => {
             let mut names: Vec<&str> = dialects.iter().map(|dialect| dialect.as_str()).collect();
             names.dedup();

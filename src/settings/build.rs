@@ -11,6 +11,7 @@ mod connections;
 mod credentials;
 mod key_rules;
 mod keys;
+mod lines;
 mod mappings;
 mod numbers;
 mod providers;
@@ -35,7 +36,7 @@ pub(super) use targets::slug;
 
 use super::finding::{Finding, Findings, Place, Problem};
 use super::sheet::Sheet;
-use super::{Builtin, Provider, Settings};
+use super::{Builtin, Format, Provider, Settings};
 
 /// What the checks need to see and where they write.
 pub(super) struct Context<'a> {
@@ -74,6 +75,8 @@ pub(super) struct KnownProvider {
     pub class: Class,
     /// The models it lists.
     pub listed: Vec<String>,
+    /// What it speaks; empty: nobody has said.
+    pub formats: Vec<Format>,
     /// Models that are not listed pass.
     pub passes: bool,
     /// It has a token endpoint.
@@ -95,6 +98,7 @@ impl Known {
     pub fn of(providers: &[Provider]) -> Self {
         let known = |provider: &Provider| KnownProvider {
             class: provider.class,
+            formats: provider.formats.clone(),
             listed: provider.models.iter().flatten().map(|model| model.id.to_string()).collect(),
             passes: provider.models.is_none() || provider.passthrough_models,
             renews: provider.oauth.is_some(),
@@ -109,7 +113,8 @@ impl Known {
         let mut known = Self::default();
         for (provider, connections) in &builtin.providers {
             let (class, listed) = (Class::Apikey, Vec::new());
-            let entry = KnownProvider { class, listed, passes: true, renews: false, stored: false };
+            let formats = Vec::new();
+            let entry = KnownProvider { class, listed, formats, passes: true, renews: false, stored: false };
             known.providers.insert(provider.clone(), entry);
             let pairs = connections.iter().map(|id| (id.clone(), provider.clone()));
             known.connections.extend(pairs);

@@ -285,6 +285,35 @@ fn an_alias_that_nobody_answers_to_is_a_warning() {
 }
 
 #[test]
+fn routing_6_2_a_line_that_no_route_can_ask_is_a_warning() {
+    let told = |strategy: &str, second: &str, targets: &str| {
+        let provider = |id: &str, format: &str| {
+            format!("[[providers]]\nid = \"{id}\"\nformat = {format}\nbase_url = \"http://h\"\n")
+        };
+        let text = format!(
+            "{}{}[[combos]]\nname = \"m\"\nstrategy = \"{strategy}\"\ntargets = {targets}\n\
+             [[combos]]\nname = \"either\"\ntargets = [\"p/x\", \"q/x\"]\n",
+            provider("p", "\"openai\""),
+            provider("q", second)
+        );
+        let folder = Folder::with(&text);
+        let loaded = load(&folder.config(), &lookup(&[]), &["priority", "pipeline", "fusion"]).unwrap();
+        loaded
+            .warnings
+            .iter()
+            .map(|warning| format!("{}: {}", warning.key, warning.problem))
+            .collect::<Vec<_>>()
+    };
+    let warning = "combos[].strategy: cannot be asked: its steps speak no dialect in common";
+    let both = "[\"p/x\", \"q/x\"]";
+    assert_eq!(told("pipeline", "\"anthropic\"", both), [warning]);
+    assert_eq!(told("pipeline", "[\"anthropic\", \"openai\"]", both), [""; 0]);
+    assert_eq!(told("priority", "\"anthropic\"", both), [""; 0]);
+    assert_eq!(told("pipeline", "\"anthropic\"", "[{ combo = \"either\" }, \"q/x\"]"), [""; 0]);
+    assert_eq!(told("pipeline", "\"anthropic\"", "[{ combo = \"either\" }, \"p/x\", \"q/y\"]"), [warning]);
+}
+
+#[test]
 fn models_say_what_they_can_do() {
     let text = "[[providers]]\nid = \"p\"\nformat = \"openai\"\nbase_url = \"http://h\"\nmodels = [\"a\", { id = \"b\", max_output = 9, capabilities = [\"tools\"] }, { id = \"c\", capabilities = [] }]";
     let provider = &settings(text).providers[0];

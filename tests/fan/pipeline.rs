@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::support::{Answer, Setup};
-use super::{CHAT, body, message, setup, streamed};
+use super::{CHAT, body, combo, message, setup, streamed};
 
 /// Rests of a failed account are over before the step is asked again.
 const SHORT_RESTS: &str =
@@ -84,4 +84,39 @@ fn routing_6_2_b_each_step_has_its_own_prompt() {
         let turns = json!([{"role": "system", "content": prompt}, {"role": "user", "content": said}]);
         assert_eq!(sent["messages"], turns, "{provider}");
     }
+}
+
+/// Nobody is paid for a step whose text no later one could be handed.
+#[test]
+fn routing_6_2_steps_without_a_dialect_in_common_are_refused_before_the_first() {
+    let world = Setup::new()
+        .provider_with("a", 1, "format = \"openai\"")
+        .provider_with("b", 1, "format = \"anthropic\"")
+        .provider_with("c", 1, "format = [\"openai\", \"anthropic\"]")
+        .section(&combo("pipeline", &["a/x", "b/x"], ""))
+        .section("[[combos]]\nname = \"either\"\ntargets = [\"b/x\", \"a/x\"]")
+        .section("[[combos]]\nname = \"both\"\nstrategy = \"pipeline\"\ntargets = [\"c/x\", \"b/x\"]")
+        .section(
+            "[[combos]]\nname = \"nested\"\nstrategy = \"pipeline\"\ntargets = [{ combo = \"either\" }, \"a/x\"]",
+        )
+        .start();
+    let asked = |model: &str| json!({"model": model, "max_tokens": 5, "messages": [{"role": "user", "content": "q"}]});
+    for route in [CHAT, "/v1/messages"] {
+        let refused = world.post(route, asked("m"));
+        refused.is_error(400, "format_not_supported");
+        assert!(refused.text().contains("no dialect in common"), "{}", refused.text());
+    }
+    let refused = world.post(CHAT, asked("both"));
+    refused.is_error(400, "format_not_supported");
+    assert!(refused.text().contains("speaks anthropic;"), "{}", refused.text());
+    world.post("/v1/messages", asked("nested")).is_error(400, "format_not_supported");
+    for provider in ["a", "b", "c"] {
+        assert_eq!(world.upstream(provider).asked(), 0, "{provider}");
+    }
+    world.upstream("c").answers(message("draft"));
+    world.upstream("b").answers(message("done"));
+    assert_eq!(world.post("/v1/messages", asked("both")).status, 200);
+    world.upstream("a").answers(Answer::good("a"));
+    assert_eq!(world.post(CHAT, asked("nested")).status, 200);
+    assert_eq!(["a", "b", "c"].map(|provider| world.upstream(provider).asked()), [2, 1, 1]);
 }

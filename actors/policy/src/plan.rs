@@ -250,6 +250,7 @@ fn of_combo(
     plan.reads_quota = world.catalogue.reads_quota;
     plan.validation = combo.validation.clone();
     plan.fan = fan::fan(combo, world.catalogue);
+    fan::in_one_dialect(combo, ask.dialect, world.catalogue)?;
     let mut making = Making { plan, steps: 0, barred: false, added_tokens: 0, ask, home, world, dice };
     making.add(combo, None, DEEPEST)?;
     let plan = making.plan;

@@ -52,12 +52,14 @@ fn provider(context: &mut Context<'_>, sheet: &Sheet, only_stored: bool) -> Opti
     let stored = sheet.place == Place::Stored;
     // What the file's combos may ask of it was right with the file's own list.
     let passes = stored || passes;
-    let known = KnownProvider { class, listed, passes, renews: oauth.is_some(), stored: only_stored };
+    let (formats, renews) = (formats(sheet), oauth.is_some());
+    let known =
+        KnownProvider { class, listed, formats: formats.clone(), passes, renews, stored: only_stored };
     context.known.providers.entry(id.clone()).or_insert(known);
     Some(Provider {
         id: ProviderId::from(id),
         class,
-        formats: formats(sheet),
+        formats,
         base_url: base_url(sheet),
         per_model_quota: sheet.flag("providers[].per_model_quota"),
         passthrough_models,

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::catalogue::{Catalogue, Combo, Step};
+use super::NoPlan;
+use crate::catalogue::{Catalogue, Combo, Dialect, Step};
 use crate::combo::DEEPEST;
 use crate::strategy::{self, FusionSettings};
 
@@ -79,6 +80,34 @@ pub(super) fn fan(combo: &Combo, catalogue: &Catalogue) -> Option<Arc<Fan>> {
     Some(Arc::new(Fan { kind, members }))
 }
 
+/// Routing 6.2: each step of a line is asked in the request's dialect. Where one cannot be, none is:
+/// what came before it would be paid for nothing.
+pub(super) fn in_one_dialect(combo: &Combo, dialect: Dialect, catalogue: &Catalogue) -> Result<(), NoPlan> {
+    if !is_line(combo) || passes(combo, dialect, catalogue, DEEPEST) {
+        return Ok(());
+    }
+    let could = DIALECTS.into_iter().filter(|other| passes(combo, *other, catalogue, DEEPEST));
+    Err(NoPlan::FormatNotSupported(could.collect()))
+}
+
+const DIALECTS: [Dialect; 4] = [Dialect::Openai, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini];
+
+fn is_line(combo: &Combo) -> bool {
+    strategy::find(combo.strategy).and_then(|rule| rule.fan(&combo.settings)) == Some(FanKind::Pipeline)
+}
+
+/// Whether a request in the dialect comes through: all steps of a line speak it, one target of others.
+fn passes(combo: &Combo, dialect: Dialect, catalogue: &Catalogue, depth: u32) -> bool {
+    let speaks = |step: &Step| {
+        catalogue.providers.get(&step.provider).is_none_or(|provider| provider.dialects.contains(&dialect))
+    };
+    let nested = combo.units.iter().filter_map(|unit| catalogue.combos.get(unit.nested.as_ref()?));
+    let nested = nested.map(|inner| depth == 0 || passes(inner, dialect, catalogue, depth - 1));
+    let mut ways = combo.steps.iter().map(speaks).chain(nested).peekable();
+    // What has no target ends otherwise.
+    ways.peek().is_none() || if is_line(combo) { ways.all(|way| way) } else { ways.any(|way| way) }
+}
+
 /// Fans ask combos that may be fans: they may not be deeper than this.
 pub const DEEPEST_FAN: u32 = DEEPEST;
 
@@ -86,8 +115,10 @@ pub const DEEPEST_FAN: u32 = DEEPEST;
 mod tests {
     use std::sync::Arc;
 
-    use super::{FanKind, fan};
-    use crate::catalogue::{Catalogue, Combo, Step, Unit};
+    use super::super::tests::catalogue;
+    use super::{FanKind, fan, in_one_dialect};
+    use crate::catalogue::{Catalogue, Combo, Dialect, Step, Unit};
+    use crate::plan::NoPlan;
     use crate::strategy::FusionSettings;
 
     /// One model, a nested combo, one that is gone, and a wildcard of two.
@@ -137,5 +168,34 @@ mod tests {
             assert_eq!(names(&combo, &catalogue).len(), 4, "{most:?}");
             assert_eq!(fan(&combo, &catalogue).unwrap().kind, FanKind::Pipeline);
         }
+    }
+
+    /// `a` speaks openai, `d` anthropic.
+    #[test]
+    fn routing_6_2_a_line_is_asked_where_all_its_steps_can_be() {
+        let line = |strategy, providers: &[&str]| {
+            let step = |id: &&str| Step::new((*id).into(), "m".into());
+            Combo::new("l", strategy, providers.iter().map(step).collect())
+        };
+        let asked = |combo: &Combo, dialect| in_one_dialect(combo, dialect, &catalogue());
+        let refused = |speaks: &[Dialect]| Err(NoPlan::FormatNotSupported(speaks.to_vec()));
+        for dialect in [Dialect::Openai, Dialect::Anthropic] {
+            assert_eq!(asked(&line("pipeline", &["a", "d"]), dialect), refused(&[]));
+            assert_eq!(asked(&line("fusion", &["a", "d"]), dialect), Ok(()));
+            assert_eq!(asked(&line("priority", &["a", "d"]), dialect), Ok(()));
+            assert_eq!(
+                asked(&line("pipeline", &[]), dialect),
+                Ok(()),
+                "what is wrong there is told elsewhere"
+            );
+        }
+        assert_eq!(asked(&line("pipeline", &["d", "d"]), Dialect::Openai), refused(&[Dialect::Anthropic]));
+        assert_eq!(asked(&line("pipeline", &["d", "d"]), Dialect::Anthropic), Ok(()));
+        // A nested combo is one voice: one of its targets is enough.
+        let mut nests = line("pipeline", &["a"]);
+        nests.units.push(Unit { key: "2".into(), weight: 0.0, nested: Some("mixed".into()) });
+        nests.nests = true;
+        assert_eq!(asked(&nests, Dialect::Openai), Ok(()));
+        assert_eq!(asked(&nests, Dialect::Anthropic), refused(&[Dialect::Openai]));
     }
 }

@@ -93,16 +93,18 @@ impl System {
         let mut there = false;
         for own in fields.places(body, name) {
             there = true;
-            changes.add(match &body[own.clone()] {
+            let change = match &body[own.clone()] {
                 [b'[', ..] => first(body, &own, format!(r#"{{"type":"text","text":{quoted}}}"#)),
                 [b'"', _, _, ..] => {
                     let inside = own.start + 1;
                     let text = &quoted[1..quoted.len() - 1];
                     Change::Put(inside..inside, format!(r"{text}\n\n"))
                 }
-                // Null, or an empty text.
-                _ => Change::Put(own, quoted.clone()),
-            });
+                b"null" | b"\"\"" => Change::Put(own, quoted.clone()),
+                // The provider says what is wrong with it.
+                _ => continue,
+            };
+            changes.add(change);
         }
         if !there && let Some(open) = body.iter().position(|byte| *byte == b'{') {
             // A body names its model, so there is a field behind this one.

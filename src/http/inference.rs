@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
 use actix_web::web::Payload;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder};
@@ -19,7 +19,7 @@ use super::body::{Outbound, Unread, read};
 use super::early;
 use super::enter::{Entered, Unlogged, enter};
 use super::errors::{Code, Problem, capped, of_trouble, shown};
-use super::intake::{by_accept, made_now};
+use super::intake::{by_accept, made_now, passing};
 use super::key_rules;
 use super::state::{Http, HttpSettings, Running};
 use super::traits::{look, session, traits};
@@ -28,10 +28,6 @@ use crate::formats::redact;
 use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, noted, serve};
 use crate::telemetry::Decision;
 use crate::upstream::{Route, is_event_stream};
-
-/// The client's headers that go upstream; everything else stays here (contract 3).
-const PASSING: [&str; 6] =
-    ["anthropic-version", "anthropic-beta", "openai-beta", "user-agent", "accept", "traceparent"];
 
 /// The upstream's headers that reach the client (contract 8).
 const RETURNING: [&str; 6] =
@@ -131,12 +127,22 @@ async fn answer(
             return (early::commit(serving, route.dialect(), http, running), waited, None);
         }
     };
+    answered(served, &inquiry, http, settings, running)
+}
+
+fn answered(
+    served: Served,
+    inquiry: &Inquiry,
+    http: &Http,
+    settings: &HttpSettings,
+    running: Running,
+) -> Answered {
     let (waited, asked_at) = (served.story.waited + inquiry.held, served.asked_at);
     if !served.story.queued.is_zero() {
         http.worker.tower.metrics.stood_in_line(served.story.queued);
     }
-    let (response, story) = reply(served, &inquiry, http, settings, running);
-    let noted = inquiry.id.is_some().then(|| noted::decision(&inquiry, story, asked_at));
+    let (response, story) = reply(served, inquiry, http, settings, running);
+    let noted = inquiry.id.is_some().then(|| noted::decision(inquiry, story, asked_at));
     (response, waited, noted)
 }
 
@@ -193,23 +199,6 @@ pub(super) fn refusal(caller: &Caller) -> Problem {
             Problem::new(Code::InvalidApiKey, message)
         }
     }
-}
-
-fn passing(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
-    // What a client names there is for its own connection (FC-113).
-    let named = |name: &str| {
-        let named = headers.get_all(CONNECTION).filter_map(|value| value.to_str().ok());
-        named.flat_map(|value| value.split(',')).any(|own| own.trim().eq_ignore_ascii_case(name))
-    };
-    let mut passing: Vec<(HeaderName, HeaderValue)> = Vec::with_capacity(PASSING.len());
-    for (name, value) in headers {
-        let passes = PASSING.contains(&name.as_str()) && !named(name.as_str());
-        // The first value counts.
-        if passes && passing.last().is_none_or(|(last, _)| last != name) {
-            passing.push((name.clone(), value.clone()));
-        }
-    }
-    passing
 }
 
 fn reply(

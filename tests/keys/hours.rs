@@ -164,6 +164,12 @@ fn a_body_without_stream_gets_what_its_key_says_and_one_with_it_what_it_says() {
         ("/v1/messages", EVENTS, plain, streamed),
         ("/v1/responses", EVENTS, plain, streamed),
         ("/v1/embeddings", EVENTS, plain, " {\"model\": \"m\", \"x\": {\"stream\": 1}}"),
+        (
+            chat,
+            "accept: text/event-stream; Q=0.0, */*\r\n",
+            plain,
+            " {\"model\": \"m\", \"x\": {\"stream\": 1}}",
+        ),
         (chat, json_only, plain, " {\"model\": \"m\", \"x\": {\"stream\": 1}}"),
         (chat, "", plain, " {\"model\": \"m\", \"x\": {\"stream\": 1}}"),
         (chat, EVENTS, "{\"model\":\"p/m\",\"stream\":false}", "{\"model\":\"m\",\"stream\":false}"),

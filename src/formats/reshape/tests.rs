@@ -90,6 +90,11 @@ fn routing_1_1_the_combo_speaks_first_and_the_client_keeps_its_words() {
     for body in [r#"{"model":"m","messages":"hi"}"#, r#"{"model":"m"}"#] {
         assert_eq!(made(&says("x"), Openai, body), None, "{body}");
     }
+    // The provider says what is wrong with them.
+    for own in ["7", "true", "{}"] {
+        let body = format!(r#"{{"model":"m","system":{own}}}"#);
+        assert_eq!(made(&says("x"), Anthropic, &body), None, "{body}");
+    }
     assert_eq!(says("äx").adds(), 3);
 }
 

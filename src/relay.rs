@@ -201,10 +201,19 @@ pub struct Story {
     pub tried: Vec<Tried>,
     /// Targets left out, by plan or by their owners.
     pub excluded: Vec<Excluded>,
+    /// Targets that could not serve it at all.
+    pub unfit: Vec<Excluded>,
     /// Time spent waiting: for upstreams, and in line.
     pub waited: Duration,
     /// Time spent in line.
     pub queued: Duration,
+}
+
+impl Story {
+    /// Everybody who was left out.
+    pub fn left_out(&self) -> impl Iterator<Item = &Excluded> {
+        self.excluded.iter().chain(&self.unfit)
+    }
 }
 
 /// An upstream's answer on its way to the client.

@@ -75,6 +75,39 @@ fn log_headers_and_explanation_agree() {
     assert_eq!(reply.header("x-switchtower-overhead-us"), Some(spoken.as_str()));
 }
 
+/// Routing 3.1: whose window is too small is told everywhere, and changes nothing of how it ends.
+#[test]
+fn who_could_not_serve_it_at_all_is_told() {
+    let models = "format = \"openai\"\nmodels = [{ id = \"x\", context_window = 1000 }]";
+    let world = Setup::new().provider_with("a", 1, models).provider("b", 1).combo("m", &["a", "b"]).start();
+    let left_out = of(&[("a", "context_window_too_small")]);
+    let plan = explain(&world, json!({"model": "m", "estimated_tokens": 5000}));
+    assert_eq!(pairs(&plan["order"], "connection"), of(&[("b", "b-1")]));
+    assert_eq!(pairs(&plan["excluded"], "reason"), left_out);
+    assert_eq!(explain(&world, json!({"model": "m", "estimated_tokens": 1000}))["excluded"], json!([]));
+
+    let ask = |letters: usize| {
+        let content = "x".repeat(letters);
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": content}]});
+        world.post("/v1/chat/completions", body)
+    };
+    let reply = ask(20_000);
+    let told = |reply: &support::Reply| reply.header("x-omniroute-combo-excluded").map(str::to_owned);
+    assert_eq!(told(reply.served_by("b")), Some("a/x:context_window_too_small".into()));
+    let latest = || world.admin("/api/decisions?limit=1").json()["decisions"][0].clone();
+    assert_eq!(pairs(&latest()["excluded"], "reason"), left_out);
+    assert_eq!(told(ask(2).served_by("a")), None);
+    assert_eq!(latest()["excluded"], json!([]));
+
+    world.order("connection", "b-1", json!({"message": "cool", "for": "60s"}));
+    let reply = ask(20_000);
+    reply.is_error(429, "ALL_TARGETS_SKIPPED");
+    let both = of(&[("b", "connection_cooldown"), ("a", "context_window_too_small")]);
+    assert_eq!(told(&reply), Some("b/x:connection_cooldown,a/x:context_window_too_small".into()));
+    assert_eq!(pairs(&reply.json()["diagnostics"]["excluded"], "reason"), both);
+    assert_eq!(pairs(&latest()["excluded"], "reason"), both);
+}
+
 #[test]
 fn an_explanation_asks_nobody_and_changes_nothing() {
     let world = Setup::new().provider("a", 2).provider("b", 1).combo("m", &["a", "b"]).start();

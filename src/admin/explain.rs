@@ -111,7 +111,7 @@ fn shown(plan: &Plan) -> Value {
             })
         })
         .collect();
-    let excluded: Vec<Value> = plan.excluded.iter().map(exclusion).collect();
+    let excluded: Vec<Value> = plan.excluded.iter().chain(&plan.unfit).map(exclusion).collect();
     json!({"strategy": plan.strategy, "order": order, "excluded": excluded})
 }
 

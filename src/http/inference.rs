@@ -352,11 +352,8 @@ fn tell_combo(story: &Story, headers: &mut HeaderMap) {
     if let Some(reason) = story.terminal.filter(|_| !headers.contains_key(&terminal)) {
         headers.insert(terminal, HeaderValue::from_static(reason));
     }
-    if story.excluded.is_empty() {
-        return;
-    }
     let mut list = String::new();
-    for target in &story.excluded {
+    for target in story.left_out() {
         let entry = format!("{}/{}:{}", target.provider, target.model, target.reason.as_str());
         if list.len() + entry.len() + 1 > LONGEST_EXCLUDED {
             break;
@@ -366,7 +363,9 @@ fn tell_combo(story: &Story, headers: &mut HeaderMap) {
         }
         list.push_str(&entry);
     }
-    headers.insert(HeaderName::from_static("x-omniroute-combo-excluded"), text(&list));
+    if !list.is_empty() {
+        headers.insert(HeaderName::from_static("x-omniroute-combo-excluded"), text(&list));
+    }
 }
 
 /// Answers another method than the one that is right.

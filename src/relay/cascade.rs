@@ -77,6 +77,7 @@ impl<'a> Run<'a> {
             counted: plan.counted(),
             pool_size: plan.pool_size,
             excluded: std::mem::take(&mut plan.excluded),
+            unfit: std::mem::take(&mut plan.unfit),
             ..Story::default()
         };
         let attempts = Attempts::new(&plan);
@@ -110,6 +111,7 @@ impl<'a> Run<'a> {
         self.attempts.anew(&plan);
         self.kept.clear();
         self.story.excluded = std::mem::take(&mut plan.excluded);
+        self.story.unfit = std::mem::take(&mut plan.unfit);
         self.plan = plan;
         self.lease = lease;
     }

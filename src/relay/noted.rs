@@ -13,7 +13,8 @@ use crate::telemetry::{Attempted, Decision};
 const LEFT: u16 = 499;
 
 /// What is remembered of a request whose answer begins now, without its id, status and cost.
-pub fn decision(inquiry: &Inquiry, story: Story, at: Millis) -> Decision {
+pub fn decision(inquiry: &Inquiry, mut story: Story, at: Millis) -> Decision {
+    story.excluded.append(&mut story.unfit);
     Decision {
         at,
         model: inquiry.model.clone(),

@@ -83,6 +83,8 @@ impl Story {
         let later = |tried: Tried| Tried { started: tried.started + offset, ..tried };
         self.tried.extend(part.tried.into_iter().map(later));
         self.excluded.extend(part.excluded);
+        self.unfit.extend(part.unfit);
+        self.unfit.truncate(MAX_DISPATCHES);
         self.queued += part.queued;
     }
 }

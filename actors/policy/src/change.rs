@@ -95,6 +95,16 @@ pub enum Exclusion {
     OverBudget,
     /// Its answers began too late lately, and a quicker one can be asked (routing 7.11).
     TooSlow,
+    /// The request brings tools, and it calls none (routing 3.5).
+    ToolsNotSupported,
+    /// The request brings pictures, and it sees none.
+    VisionNotSupported,
+    /// The request wants an answer after a schema, and it knows none.
+    StructuredNotSupported,
+    /// Its window is smaller than the input, or than its combo wants (routing 3.1, 3.6).
+    WindowTooSmall,
+    /// Nobody knows its window, and its combo wants one that is known (routing 3.6).
+    WindowUnknown,
 }
 
 impl Exclusion {
@@ -132,6 +142,11 @@ impl Exclusion {
             Self::QuotaExhausted => "quota_exhausted",
             Self::OverBudget => "over_budget",
             Self::TooSlow => "too_slow",
+            Self::ToolsNotSupported => "tools_not_supported",
+            Self::VisionNotSupported => "vision_not_supported",
+            Self::StructuredNotSupported => "structured_output_not_supported",
+            Self::WindowTooSmall => "context_window_too_small",
+            Self::WindowUnknown => "context_window_unknown",
         }
     }
 

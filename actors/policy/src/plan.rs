@@ -7,6 +7,7 @@ mod bound;
 mod direct;
 mod empty;
 mod entries;
+mod excluded;
 mod fan;
 mod filters;
 mod kept_model;
@@ -23,8 +24,6 @@ mod step;
 mod tests;
 
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use crate::account::Usage;
 use crate::affinity::Pinned;
@@ -54,6 +53,7 @@ pub use filters::{Filters, Lack};
 pub use direct::of_step;
 pub(crate) use empty::empty;
 use entries::{Entries, Entry};
+pub use excluded::Excluded;
 pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Who};
 use filters::Sieve;
 pub use leads::{Leads, leads};
@@ -150,25 +150,6 @@ pub struct Planned {
     pub forced: Forced,
 }
 
-/// A target that is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Excluded {
-    /// Its provider.
-    pub provider: ProviderId,
-    /// The model as the provider names it.
-    pub model: ModelId,
-    /// Its connection; `None` when the whole provider is out.
-    pub connection: Option<ConnectionId>,
-    /// Why.
-    pub reason: Exclusion,
-    /// When it may come back, epoch ms.
-    pub until: Option<Millis>,
-    /// It comes back by itself soon: no quota, credential or missing model holds it (routing 7.17).
-    pub transient: bool,
-    /// A combo may sit it out: what holds it is known to pass (flow 3.3).
-    pub waitable: bool,
-}
-
 /// Ordered targets.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -184,6 +165,8 @@ pub struct Plan {
     pub targets: Vec<Planned>,
     /// Targets left out.
     pub excluded: Vec<Excluded>,
+    /// Targets of a combo that could not serve the request at all (routing 3.1, 3.5, 3.6); at most 30.
+    pub unfit: Vec<Excluded>,
     /// What is tried when that leaves none (decision 33).
     pub resort: Resort,
     /// Steps the combo has; 1 without a combo.
@@ -253,7 +236,8 @@ fn of_combo(
     fan::in_one_dialect(combo, ask.dialect, world.catalogue)?;
     let mut making = Making { plan, steps: 0, barred: false, added_tokens: 0, ask, home, world, dice };
     making.add(combo, None, DEEPEST)?;
-    let plan = making.plan;
+    let mut plan = making.plan;
+    excluded::settle(&mut plan);
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
     if plan.targets.is_empty() && !plan.excluded.is_empty() && plan.excluded.iter().all(foreign) {
         let known = |excluded: &Excluded| world.catalogue.providers.get(&excluded.provider);
@@ -290,7 +274,7 @@ impl Making<'_> {
         self.added_tokens += combo.added_tokens;
         let traits = self.ask.traits.with_more(self.added_tokens);
         let mut entries = Entries::new(combo, grain, self.ask, self.world);
-        let sieve = Sieve::through(combo, &mut entries, &traits, self.world)?;
+        let sieve = Sieve::through(combo, &mut entries, &traits, self.world, &mut self.plan.unfit)?;
         let unknown = ComboState::default();
         let field = Field {
             pool: &entries,
@@ -371,7 +355,11 @@ impl Making<'_> {
                 }
             },
         };
-        for step in (first..last).filter(|step| sieve.lets(&combo.steps[*step])) {
+        for step in first..last {
+            if let Some(why) = sieve.why_not(&combo.steps[step]) {
+                excluded::tell(&mut self.plan.unfit, &combo.steps[step], why);
+                continue;
+            }
             let left = left + last - step - 1;
             let (index, place) = (base + step, Some(place.clone()));
             let turn = Turn { index, step: &combo.steps[step], left, only, place };

@@ -36,7 +36,7 @@ impl Recovery {
 
 /// `terminal`: the reason, where it is not the code.
 pub(super) fn with_diagnostics(mut problem: Problem, story: &Story, terminal: Option<&str>) -> Problem {
-    let excluded: Vec<Value> = story.excluded.iter().take(LONGEST_LIST).map(excluded).collect();
+    let excluded: Vec<Value> = story.left_out().take(LONGEST_LIST).map(excluded).collect();
     let order: Vec<Value> = story
         .order
         .iter()

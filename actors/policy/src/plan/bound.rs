@@ -30,6 +30,7 @@ fn at_home(ask: &Ask<'_>, home: &Pinned, world: World<'_>, dice: &mut dyn Dice) 
     }
     let mut plan = free(&Ask { allowed: Some(&own), ..*ask }, Some(home), world, dice).ok()?;
     plan.excluded.retain(|excluded| is_held(excluded, home));
+    plan.unfit.retain(|unfit| is_own(unfit, home));
     (!plan.targets.is_empty() || !plan.excluded.is_empty()).then_some(plan)
 }
 

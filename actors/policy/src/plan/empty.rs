@@ -20,6 +20,7 @@ pub(crate) fn empty(
         own: Owns::default(),
         targets: Vec::new(),
         excluded: Vec::new(),
+        unfit: Vec::new(),
         resort: Resort::default(),
         pool_size,
         counted: false,

@@ -92,15 +92,16 @@ impl<'a> Entries<'a> {
         self.list.as_ref().map_or(self.combo.steps.is_empty(), Vec::is_empty)
     }
 
-    /// Keeps the entries of which some step is kept.
-    pub(super) fn retain(&mut self, keep: impl Fn(&Step) -> bool) {
+    /// Keeps the entries of which some step is kept; tells each step of the others.
+    pub(super) fn retain(&mut self, keep: impl Fn(&Step) -> bool, tell: &mut dyn FnMut(&'a Step)) {
         let kept = |index: &usize| {
             let mut any = false;
             self.each(*index, &mut |step| any = any || keep(step));
             any
         };
-        let kept: Vec<usize> = (0..self.count()).filter(kept).collect();
-        if kept.len() < self.count() {
+        let (kept, gone): (Vec<usize>, Vec<usize>) = (0..self.count()).partition(kept);
+        if !gone.is_empty() {
+            gone.into_iter().for_each(|index| self.each(index, tell));
             self.take(kept.into_iter().map(|index| self.entry(index)).collect());
         }
     }

@@ -4,8 +4,9 @@
 //! is compared with windows: how much the model will say nobody knows.
 
 use super::entries::Entries;
-use super::{NoPlan, World};
+use super::{Excluded, NoPlan, World, excluded};
 use crate::catalogue::{Abilities, Combo, ModelEntry, Step};
+use crate::change::Exclusion;
 use crate::request::Traits;
 
 /// What keeps targets out of a combo's plans.
@@ -37,11 +38,16 @@ pub enum Lack {
 impl Lack {
     /// The name in diagnostics.
     pub fn as_str(self) -> &'static str {
+        self.why().as_str()
+    }
+
+    /// Why such a model is left out where another one is not.
+    fn why(self) -> Exclusion {
         match self {
-            Self::Tools => "tools_not_supported",
-            Self::Vision => "vision_not_supported",
-            Self::Structured => "structured_output_not_supported",
-            Self::Window => "context_window_too_small",
+            Self::Tools => Exclusion::ToolsNotSupported,
+            Self::Vision => Exclusion::VisionNotSupported,
+            Self::Structured => Exclusion::StructuredNotSupported,
+            Self::Window => Exclusion::WindowTooSmall,
         }
     }
 }
@@ -89,12 +95,13 @@ pub(super) struct Sieve<'a> {
 }
 
 impl<'a> Sieve<'a> {
-    /// Takes from the entries what could not serve the request.
+    /// Takes from the entries what could not serve the request, and tells of it.
     pub(super) fn through(
         combo: &Combo,
         entries: &mut Entries<'a>,
         traits: &'a Traits,
         world: World<'a>,
+        unfit: &mut Vec<Excluded>,
     ) -> Result<Self, NoPlan> {
         let offers = || world.catalogue.offers.get(&combo.name);
         let idle = !needs(traits) || offers().is_some_and(|offers| offers.suffice(traits));
@@ -106,21 +113,25 @@ impl<'a> Sieve<'a> {
         let Looks { largest, mut lacks, fits } = sieve.look(entries);
         let input = traits.input_tokens.unwrap_or_default();
         if let Some(largest) = largest.filter(|largest| *largest < input) {
+            entries.tell(&mut |step| sieve.tell(step, unfit));
             return Err(NoPlan::ContextTooLong { pool_size, largest, input });
         }
         match (lacks.is_empty(), fits) {
             (true, _) => {}
-            (false, true) => entries.retain(|step| sieve.lack(step).is_none()),
+            (false, true) => {
+                entries.retain(|step| sieve.lack(step).is_none(), &mut |step| sieve.tell(step, unfit));
+            }
             // All of them lack something.
             (false, false) if sieve.filters.fail_open => sieve.open = true,
             (false, false) => {
+                entries.tell(&mut |step| sieve.tell(step, unfit));
                 lacks.sort();
                 lacks.dedup();
                 return Err(NoPlan::CapabilityMismatch { pool_size, lacks });
             }
         }
         if sieve.filters.min_window.is_some() {
-            entries.retain(|step| sieve.is_large(step));
+            entries.retain(|step| sieve.too_small(step).is_none(), &mut |step| sieve.tell(step, unfit));
             if entries.is_empty() {
                 return Err(NoPlan::ContextRequirements { pool_size });
             }
@@ -128,9 +139,16 @@ impl<'a> Sieve<'a> {
         Ok(sieve)
     }
 
-    /// Whether a step of an entry may be asked: the others of its unit may be the ones that fit.
-    pub(super) fn lets(&self, step: &Step) -> bool {
-        (self.open || self.lack(step).is_none()) && self.is_large(step)
+    /// Why a step of an entry may not be asked: the others of its unit may be the ones that fit.
+    pub(super) fn why_not(&self, step: &Step) -> Option<Exclusion> {
+        let lack = if self.open { None } else { self.lack(step) };
+        lack.map(Lack::why).or_else(|| self.too_small(step))
+    }
+
+    fn tell(&self, step: &Step, unfit: &mut Vec<Excluded>) {
+        if let Some(why) = self.why_not(step) {
+            excluded::tell(unfit, step, why);
+        }
     }
 
     /// Routing 3.6: the larger window first; what nobody knows comes last.
@@ -148,11 +166,12 @@ impl<'a> Sieve<'a> {
         if self.idle { None } else { lack(self.facts(step), self.traits) }
     }
 
-    fn is_large(&self, step: &Step) -> bool {
-        let Some(smallest) = self.filters.min_window else { return true };
+    /// Routing 3.6.
+    fn too_small(&self, step: &Step) -> Option<Exclusion> {
+        let smallest = self.filters.min_window?;
         match self.facts(step).and_then(|facts| facts.context_window) {
-            Some(window) => window >= smallest,
-            None => !self.filters.strict,
+            Some(window) => (window < smallest).then_some(Exclusion::WindowTooSmall),
+            None => self.filters.strict.then_some(Exclusion::WindowUnknown),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use crate::account::Usage;
 use crate::affinity::{PinKey, Pinned, Pins};
 use crate::board::{Board, ConnectionView};
-use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ProviderEntry, Step};
+use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, ProviderEntry, Step};
 use crate::change::Exclusion;
 use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::dice::Scripted;
@@ -105,7 +105,17 @@ impl Scene {
     }
 
     fn plan(&self, model: &str, allowed: Option<&[ConnectionId]>, now: u64) -> Result<Plan, NoPlan> {
-        let traits = Traits { response: Some("r1".into()), ..Traits::default() };
+        self.sized(model, allowed, None, now)
+    }
+
+    fn sized(
+        &self,
+        model: &str,
+        allowed: Option<&[ConnectionId]>,
+        input_tokens: Option<u64>,
+        now: u64,
+    ) -> Result<Plan, NoPlan> {
+        let traits = Traits { response: Some("r1".into()), input_tokens, ..Traits::default() };
         let ask = Ask { model, dialect: Dialect::Responses, allowed, traits: &traits, lease: None };
         let world = World { catalogue: &self.catalogue, board: &self.board, memory: &self.memory, now };
         plan(&ask, world, &mut Scripted::default())
@@ -197,4 +207,23 @@ fn fc_101_a_protected_step_of_others_does_not_bar_the_way_home() {
     assert_eq!(scene.order("own", None, T0 + 1), ["p2", "p2"]);
     scene.board.lockouts.insert("p2".into(), locked("m"));
     assert!(scene.order("own", None, T0 + 1).is_empty());
+}
+
+/// Of those who could not serve it only its own are told.
+#[test]
+fn fc_101_who_could_not_serve_it_is_told_of_its_own_account() {
+    let mut scene = Scene::new();
+    scene.made("p", "p2", T0);
+    let listed = |window| ModelEntry { context_window: Some(window), ..ModelEntry::default() };
+    for provider in ["p", "q"] {
+        let models = [("m".into(), listed(10)), ("n".into(), listed(100))].into_iter().collect();
+        scene.catalogue.providers.get_mut(provider).unwrap().models = Some(models);
+    }
+    let step = |(provider, model): (&str, &str)| Step::new(provider.into(), model.into());
+    let steps = [("p", "m"), ("q", "m"), ("p", "n")].map(step).to_vec();
+    scene.catalogue.combos.insert("long".into(), Combo::new("long", "priority", steps));
+    let plan = scene.sized("long", None, Some(50), T0).unwrap();
+    assert_eq!(plan.targets.len(), 1);
+    let told: Vec<_> = plan.unfit.iter().map(|unfit| (unfit.provider.as_str(), unfit.reason)).collect();
+    assert_eq!(told, [("p", Exclusion::WindowTooSmall)]);
 }

@@ -116,6 +116,8 @@ fn the_key_of_an_account_is_that_of_its_step_and_its_own() {
         (0..entries.count()).map(|index| entries.key(index).to_owned()).collect()
     };
     assert_eq!(keys(&entries), ["a/m@a-1", "a/m@a-2", "b/m@b-1"]);
-    entries.retain(|step| step.provider.as_str() == "b");
+    let mut gone = Vec::new();
+    entries.retain(|step| step.provider.as_str() == "b", &mut |step| gone.push(step.provider.to_string()));
+    assert!(!gone.is_empty() && !gone.contains(&"b".to_owned()), "{gone:?}");
     assert_eq!(keys(&entries), ["b/m@b-1"]);
 }

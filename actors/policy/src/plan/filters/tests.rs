@@ -12,6 +12,8 @@ use crate::plan::{Ask, NoPlan, World, plan};
 use crate::request::Traits;
 use crate::strategy::auto::Weights;
 
+mod told;
+
 /// `small` (8k, no tools), `large` (200k, all), `plain` (32k, no pictures, no schemas), `new`: unknown.
 fn catalogue(filters: Filters) -> Catalogue {
     let model = |id: &str, window, [tools, vision, structured]: [bool; 3]| {

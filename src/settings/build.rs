@@ -144,10 +144,8 @@ impl Known {
     /// Whether something of that name can be asked for, as far as it can be known: a combo, a model of
     /// a provider, or a bare id that one may list.
     pub fn leads_somewhere(&self, name: &str) -> bool {
-        let combo = self.combos.contains(name) || self.stored_combos.contains(name);
         let Some((provider, _)) = name.split_once('/') else { return true };
-        let listed = || self.providers.values().any(|known| known.listed.iter().any(|model| model == name));
-        combo || self.providers.contains_key(provider.trim()) || listed()
+        self.providers.contains_key(provider.trim()) || self.answers(name)
     }
 
     /// Whether somebody answers to the target of an alias now; where that cannot be known, yes.
@@ -155,7 +153,8 @@ impl Known {
         let plain = name.strip_prefix("combo/").unwrap_or(name);
         let combo = |name: &str| self.combos.contains(name) || self.stored_combos.contains(name);
         // Names of pools and of `auto` hang on more than is read here.
-        if combo(name) || combo(plain) || name.starts_with("auto") || QuotaName::parse(name).is_some() {
+        let made = name == "auto" || name.starts_with("auto/") || QuotaName::parse(name).is_some();
+        if made || combo(name) || combo(plain) {
             return true;
         }
         let serves = |provider: &str, model: &str| {

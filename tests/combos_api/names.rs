@@ -160,7 +160,17 @@ fn an_alias_that_nobody_answers_to_is_made_with_a_warning() {
         assert_eq!(status, 200, "{all}");
         all["warning"].clone()
     };
-    for to in ["demo-b/any", "p/listed", "other", "filed", "demo-fast", "auto", "listed[1m]"] {
+    for to in [
+        "demo-b/any",
+        "p/listed",
+        "other",
+        "filed",
+        "combo/filed",
+        "auto/cheap",
+        "demo-fast",
+        "auto",
+        "listed[1m]",
+    ] {
         assert_eq!(set(json!({"from": "x", "to": to})), Value::Null, "{to}");
     }
     for (to, why) in [

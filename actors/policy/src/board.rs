@@ -35,6 +35,13 @@ pub struct ConnectionView {
 }
 
 impl ConnectionView {
+    /// One that may be asked, but for its rest.
+    #[cfg(test)]
+    pub(crate) fn ready(cooldown: CooldownView) -> Self {
+        let retry = WindowView::default();
+        Self { cooldown, retry, draining: false, usable: true, egress: None, lease: None }
+    }
+
     /// Why a request is not admitted at `now`, short of slots; `others`: its plan holds another
     /// target. What no timer ends comes first.
     pub fn refusal(&self, others: bool, now: Millis) -> Option<Refusal> {

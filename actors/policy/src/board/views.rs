@@ -96,21 +96,13 @@ mod tests {
     use crate::breaker::{Breaker, BreakerSettings, BreakerState, BreakerView, Operator};
     use crate::cooldown::{Cooldown, CooldownSettings};
     use crate::ids::{Class, ConnectionId, ProviderId};
-    use crate::window::WindowView;
 
     fn breaker() -> BreakerView {
         Breaker::new(BreakerSettings::for_class(Class::Apikey)).view()
     }
 
     fn connection() -> ConnectionView {
-        ConnectionView {
-            cooldown: Cooldown::new(CooldownSettings::for_class(Class::Apikey)).view(),
-            retry: WindowView::default(),
-            draining: false,
-            usable: true,
-            egress: None,
-            lease: None,
-        }
+        ConnectionView::ready(Cooldown::new(CooldownSettings::for_class(Class::Apikey)).view())
     }
 
     #[test]

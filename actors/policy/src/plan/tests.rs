@@ -119,14 +119,7 @@ pub(super) fn open(board: &mut Board, provider: &str) {
 fn cool(board: &mut Board, connection: &str, for_ms: u64) {
     let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
     cooldown.cool(for_ms, NOW);
-    let view = ConnectionView {
-        cooldown: cooldown.view(),
-        retry: WindowView::default(),
-        draining: false,
-        usable: true,
-        egress: None,
-        lease: None,
-    };
+    let view = ConnectionView::ready(cooldown.view());
     board.connections.insert(connection.into(), Arc::new(view));
 }
 

@@ -14,7 +14,6 @@ use crate::request::Traits;
 use crate::strategy::Metrics;
 use crate::time::Millis;
 use crate::verdict::{Case, End, Signal, judge};
-use crate::window::WindowView;
 
 const NOW: Millis = 1_768_478_400_000;
 
@@ -122,14 +121,7 @@ impl Scene {
     }
 
     fn show(&mut self, account: &str, cooldown: &Cooldown) {
-        let view = ConnectionView {
-            cooldown: cooldown.view(),
-            retry: WindowView::default(),
-            draining: false,
-            usable: true,
-            egress: None,
-            lease: None,
-        };
+        let view = ConnectionView::ready(cooldown.view());
         self.board.connections.insert(account.into(), Arc::new(view));
     }
 }

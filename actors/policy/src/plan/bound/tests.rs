@@ -15,7 +15,6 @@ use crate::plan::{Ask, Memory, NoPlan, Plan, World, plan};
 use crate::request::Traits;
 use crate::strategy::Metrics;
 use crate::verdict::{Case, End, Signal, Verdict, judge};
-use crate::window::WindowView;
 
 const T0: u64 = 1_768_478_400_000;
 const TTL: u64 = 1_800_000;
@@ -93,14 +92,7 @@ impl Scene {
     fn cools(&mut self, connection: &str) {
         let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
         cooldown.cool(60_000, T0);
-        let view = ConnectionView {
-            cooldown: cooldown.view(),
-            retry: WindowView::default(),
-            draining: false,
-            usable: true,
-            egress: None,
-            lease: None,
-        };
+        let view = ConnectionView::ready(cooldown.view());
         self.board.connections.insert(connection.into(), Arc::new(view));
     }
 

@@ -15,7 +15,6 @@ use crate::request::Traits;
 use crate::session_model::SessionModels;
 use crate::strategy::Metrics;
 use crate::time::{MINUTE, Millis};
-use crate::window::WindowView;
 
 const T0: Millis = 1_768_478_400_000;
 const TTL: Millis = 30 * MINUTE;
@@ -131,14 +130,7 @@ impl Scene {
     fn cool(&mut self, connection: &str) {
         let mut cooldown = Cooldown::new(CooldownSettings::for_class(Class::Apikey));
         cooldown.cool(60_000, T0);
-        let view = ConnectionView {
-            cooldown: cooldown.view(),
-            retry: WindowView::default(),
-            draining: false,
-            usable: true,
-            egress: None,
-            lease: None,
-        };
+        let view = ConnectionView::ready(cooldown.view());
         self.board.connections.insert(connection.into(), Arc::new(view));
     }
 }

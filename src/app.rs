@@ -2,6 +2,7 @@
 
 mod banned;
 mod base;
+mod descriptors;
 mod live;
 mod plans;
 mod reload;
@@ -14,6 +15,7 @@ mod shutdown;
 mod spending;
 mod tokens;
 
+pub use descriptors::make_room;
 pub use live::{ChangeError, Live};
 pub use plans::{
     blueprint, endpoints, execution_limit, gate_settings, http_settings, is_protected, offered_models,

@@ -58,9 +58,13 @@ pub(super) fn serve(config: &Path) -> ExitCode {
         Ok(loaded) => loaded,
         Err(findings) => return refused(&findings),
     };
+    let room = app::make_room();
     telemetry::start_log();
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
+    }
+    if let Err(error) = room {
+        tracing::warn!(%error, "no room made for sockets");
     }
     let served = actix_rt::System::new().block_on(async {
         let signals = app::Signals::listen().map_err(|error| app::ServeError::System(error.to_string()))?;

@@ -26,6 +26,13 @@ pub struct Process {
 impl Process {
     /// `serve` with this config; its listen address must be port 0.
     pub fn serve(config: &str) -> Self {
+        let (file, folder) = Self::site(config);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_switchtower"));
+        Self::start(command.args(["serve", "--config"]).arg(file), Some(folder))
+    }
+
+    /// The file of this config in a folder of its own, and the folder.
+    fn site(config: &str) -> (PathBuf, PathBuf) {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder =
@@ -33,12 +40,11 @@ impl Process {
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("config.toml");
         std::fs::write(&file, config).unwrap();
-        Self::start(&["serve", "--config", file.to_str().unwrap()], Some(folder))
+        (file, folder)
     }
 
-    fn start(arguments: &[&str], folder: Option<PathBuf>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_switchtower"));
-        let command = command.args(arguments).env("RUST_LOG", "error").stdout(Stdio::piped());
+    fn start(command: &mut Command, folder: Option<PathBuf>) -> Self {
+        let command = command.env("RUST_LOG", "error").stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -75,7 +81,16 @@ impl Process {
 
     /// The scripted upstream alone.
     pub fn upstream() -> Self {
-        Self::start(&["demo-upstream", "--listen", "127.0.0.1:0"], None)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_switchtower"));
+        Self::start(command.args(["demo-upstream", "--listen", "127.0.0.1:0"]), None)
+    }
+
+    /// [`Process::serve`] under a soft limit of open files.
+    pub fn serve_below(config: &str, files: u32) -> Self {
+        let (file, folder) = Self::site(config);
+        let mut command = Command::new("sh");
+        let lines = format!("ulimit -Sn {files}; exec \"$0\" serve --config \"$1\"");
+        Self::start(command.args(["-c", &lines, env!("CARGO_BIN_EXE_switchtower")]).arg(file), Some(folder))
     }
 
     /// A chat request for `model`: status and JSON.

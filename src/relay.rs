@@ -158,6 +158,13 @@ pub struct Inquiry {
     pub part: Option<Part>,
 }
 
+impl Inquiry {
+    /// The lease it runs under, as it is checked before everything that is sent (rules 7.6.3).
+    fn fence(&self) -> Option<&Fence> {
+        self.lease.as_ref().map(|lease| &lease.fence)
+    }
+}
+
 /// What a request says of its lease (rules 7.6).
 #[derive(Clone, Debug)]
 pub struct Leased {

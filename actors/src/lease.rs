@@ -119,14 +119,6 @@ pub struct Stay {
     clock: Clock,
 }
 
-impl Stay {
-    /// Its lease still is what it was let in with.
-    pub(crate) fn holds(&self, fence: &Fence, connection: &ConnectionId) -> Result<(), Denied> {
-        let now = self.clock.now();
-        self.tenancies.with(|book| book.fence(fence, connection, now))
-    }
-}
-
 impl Drop for Stay {
     fn drop(&mut self) {
         let now = self.clock.now();

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use policy::breaker::{Admission, Grant};
 use policy::change::{Exclusion, Refusal};
 use policy::gate::{Patience, Stumble};
+use policy::ids::ConnectionId;
 use policy::lease::{Denied, Fence};
 use policy::limiter::RateHeaders;
 use policy::plan::{Forced, Planned};
@@ -67,6 +68,16 @@ fn refusal(unanswered: Unanswered) -> Refusal {
 }
 
 impl Owners {
+    /// The look at leases before everything that is sent, however long after the request was let in:
+    /// its own lease stands, or nobody has leased the connection (rules 7.6.3, 7.4.6).
+    pub fn may_send(&self, fence: Option<&Fence>, connection: &ConnectionId) -> Result<(), Denied> {
+        match fence {
+            Some(fence) => self.tenancies().with(|book| book.fence(fence, connection, self.clock.now())),
+            None if self.router.leases.is_empty() => Ok(()),
+            None => self.tenancies().keeps_away(connection, self.clock.now()),
+        }
+    }
+
     /// Asks the target's owners: the provider if its breaker is half-open, then the connection.
     /// A connection without room refuses at once. `others`: the plan holds another target (decision 3a).
     pub async fn acquire(&self, target: &Planned, others: bool) -> Result<Permit, Refusal> {
@@ -181,13 +192,11 @@ impl Permit {
     pub fn fence(&mut self, owners: &Owners, fence: Option<&Fence>) -> Result<(), Denied> {
         let connection = &self.connection.id;
         match (fence, &self.stay) {
-            (Some(fence), Some(stay)) => stay.holds(fence, connection),
             (Some(fence), None) => {
                 self.stay = Some(owners.tenancies().enter(fence, connection, owners.clock)?);
                 Ok(())
             }
-            (None, _) if owners.router.leases.is_empty() => Ok(()),
-            (None, _) => owners.tenancies().keeps_away(connection, owners.clock.now()),
+            (fence, _) => owners.may_send(fence, connection),
         }
     }
 

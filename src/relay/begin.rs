@@ -119,11 +119,6 @@ impl Run<'_> {
         let clock = self.worker.tower.owners.clock;
         let mut left = None;
         loop {
-            // Rules 7.6.3: before every dispatch.
-            let lease = self.inquiry.lease.as_ref().map(|lease| &lease.fence);
-            if permit.fence(&self.worker.tower.owners, lease).is_err() {
-                return left;
-            }
             self.worker.tower.metrics.reopened();
             let Ok(Opened::Stream(head, source)) = self.open(opening, permit).await else {
                 let _ = recovery.refused();

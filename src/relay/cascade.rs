@@ -22,7 +22,7 @@ use policy::verdict::{End, Failure, Verdict};
 
 use super::commit::Committed;
 use super::dial::Head;
-use super::fault::{Fault, Kept, Lack};
+use super::fault::{Fault, Kept, Lack, leased};
 use super::hedge::{Beside, Lane};
 use super::judging::{Emergency, Known};
 use super::meter::Bill;
@@ -238,15 +238,17 @@ impl<'a> Run<'a> {
     /// Rules 7.6.4: whatever it has waited for, a request goes only while its lease stands; one without
     /// a lease goes nowhere that is leased by now.
     fn fence(&mut self, index: usize, permit: &mut Permit) -> Result<(), Next> {
-        let lease = self.inquiry.lease.as_ref();
-        let denied = permit.fence(&self.worker.tower.owners, lease.map(|lease| &lease.fence));
-        let Err(denied) = denied else { return Ok(()) };
-        if lease.is_some() {
-            self.denied = Some(denied);
-            return Err(Next::Exhausted);
+        let denied = permit.fence(&self.worker.tower.owners, self.inquiry.fence());
+        denied.map_err(|denied| self.kept_back(index, denied))
+    }
+
+    /// Its lease is over; without one, the account is another's.
+    fn kept_back(&mut self, index: usize, denied: Denied) -> Next {
+        if self.inquiry.lease.is_none() {
+            return self.refused(index, leased(&denied));
         }
-        let retry_at = if let Denied::Taken(until) = denied { until } else { None };
-        Err(self.refused(index, Refusal { why: Exclusion::Leased, retry_at }))
+        self.denied = Some(denied);
+        Next::Exhausted
     }
 
     /// The router remembers how a combo's models and, if it weighs them, the accounts fare.
@@ -291,7 +293,10 @@ impl<'a> Run<'a> {
             // Nobody's fault: the permit returns, and the next target may do better.
             Verdict::Success | Verdict::Neutral => {
                 drop(permit);
-                return self.refused(index, fault.refusal.unwrap_or(UNAVAILABLE));
+                return match fault.denied {
+                    Some(denied) => self.kept_back(index, denied),
+                    None => self.refused(index, fault.refusal.unwrap_or(UNAVAILABLE)),
+                };
             }
         };
         self.degrade(target, &fault.signal, &mut failure);

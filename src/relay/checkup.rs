@@ -68,7 +68,7 @@ impl Shown {
 }
 
 async fn ask(worker: &Worker, endpoint: &Endpoint, route: Route, body: Bytes) -> Shown {
-    let shot = Shot { endpoint, route, headers: &[], body: &[body] };
+    let shot = Shot { endpoint, route, headers: &[], body: &[body], under: None };
     let limit = LIMIT.min(endpoint.first_byte_timeout);
     if let Some(session) = &endpoint.session {
         // What is to be disproved may be that its refresh token is dead.

@@ -133,9 +133,7 @@ impl Run<'_> {
         let sent_at = self.worker.tower.owners.clock.now();
         let opening = Opening { endpoint, target, timeouts, limit, holds_on, sent_at };
         let opened = match self.open(&opening, permit).await {
-            Err(fault) if self.leaves_thoughts_out(&fault, target, permit) => {
-                self.open(&opening, permit).await
-            }
+            Err(fault) if self.leaves_thoughts_out(&fault, target) => self.open(&opening, permit).await,
             opened => opened,
         };
         match opened? {

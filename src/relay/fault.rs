@@ -6,8 +6,9 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use policy::catalogue::Dialect;
-use policy::change::Refusal;
+use policy::change::{Exclusion, Refusal};
 use policy::hint;
+use policy::lease::Denied;
 use policy::stream::Limit;
 use policy::time::Millis;
 use policy::validation::Breach;
@@ -37,6 +38,8 @@ pub(super) struct Fault {
     pub(super) lack: Option<Lack>,
     /// Nothing was sent: it is no failure of the target, and this is why.
     pub(super) refusal: Option<Refusal>,
+    /// Nothing was sent, for the sake of a lease.
+    pub(super) denied: Option<Denied>,
 }
 
 /// What was missing of an answer.
@@ -63,7 +66,7 @@ impl Fault {
     /// Nobody answered.
     pub(super) fn of(end: End) -> Self {
         let lack = (end == End::Empty).then_some(Lack::Content);
-        Self { signal: Signal::new(end, None), answer: None, lack, refusal: None }
+        Self { signal: Signal::new(end, None), answer: None, lack, refusal: None, denied: None }
     }
 
     /// A good answer that is not what the combo expects (routing 7.9).
@@ -82,6 +85,12 @@ impl Fault {
         Self { refusal: Some(refusal), ..Self::of(End::Local) }
     }
 
+    /// A lease that has ended, or begun, meanwhile keeps it back.
+    pub(super) fn fenced(denied: Denied) -> Self {
+        let refusal = leased(&denied);
+        Self { denied: Some(denied), ..Self::refused(refusal) }
+    }
+
     /// An answer with another status than success, to a request that carried `secret`.
     pub(super) async fn read(answer: Answer, secret: Option<&Secret>, now: Millis) -> Self {
         let Answer { status, mut headers, body } = answer;
@@ -93,7 +102,7 @@ impl Fault {
         let text = text(&headers, &body);
         let hint = hint::find(finder(&headers), &text, status, now);
         let signal = Signal { end: End::Status(status), hint, headers: words(&headers), text };
-        Self { signal, answer: Some(Kept { status, headers, body }), lack: None, refusal: None }
+        Self { signal, answer: Some(Kept { status, headers, body }), lack: None, refusal: None, denied: None }
     }
 }
 
@@ -128,8 +137,14 @@ impl Fault {
         let mut headers = HeaderMap::new();
         let kind = HeaderName::from_static("content-type");
         headers.insert(kind, HeaderValue::from_static("application/json"));
-        Self { signal, answer: Some(Kept { status, headers, body }), lack: None, refusal: None }
+        Self { signal, answer: Some(Kept { status, headers, body }), lack: None, refusal: None, denied: None }
     }
+}
+
+/// As a request without a lease is told of it.
+pub(super) fn leased(denied: &Denied) -> Refusal {
+    let retry_at = if let Denied::Taken(until) = denied { *until } else { None };
+    Refusal { why: Exclusion::Leased, retry_at }
 }
 
 /// The headers that rules may read.

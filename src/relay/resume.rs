@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use policy::catalogue::Dialect;
-use policy::ids::ModelId;
+use policy::ids::{ConnectionId, ModelId};
+use policy::lease::Fence;
 use policy::plan::Planned;
 use policy::stream::continuation::{Continuation, Tally, Then, Turns};
 use policy::time::Millis;
@@ -52,6 +53,9 @@ pub(super) enum Added {
 pub(super) struct Resume {
     worker: Rc<Worker>,
     endpoint: Arc<Endpoint>,
+    connection: ConnectionId,
+    /// The lease that the request runs under.
+    lease: Option<Fence>,
     model: ModelId,
     route: Route,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -85,6 +89,8 @@ impl Run<'_> {
         Some(Box::new(Resume {
             thread: Thread::of(dialect, opening)?,
             worker: self.worker.clone(),
+            connection: target.connection.clone(),
+            lease: self.inquiry.fence().cloned(),
             model: model.clone(),
             route,
             headers: self.inquiry.headers.clone(),
@@ -130,8 +136,10 @@ impl Resume {
         let (worker, endpoint) = (self.worker.clone(), self.endpoint.clone());
         let (headers, route, limit) = (self.headers.clone(), self.route, self.limit);
         let (bounds, asked_at) = (self.bounds, self.asked_at);
+        let (connection, lease) = (self.connection.clone(), self.lease.clone());
         self.asking = Some(Box::pin(async move {
-            let shot = Shot { endpoint: &endpoint, route, headers: &headers, body: &[body] };
+            let under = Some((&connection, lease.as_ref()));
+            let shot = Shot { endpoint: &endpoint, route, headers: &headers, body: &[body], under };
             let hit = send(&worker, &shot, tokio::time::Instant::now() + limit).await.ok()?;
             read(hit, &worker, route.dialect(), bounds, asked_at).await
         }));

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use policy::change::{Exclusion, Refusal};
+use policy::ids::ConnectionId;
+use policy::lease::Fence;
 use policy::verdict::End;
 use tokio::time::{Instant, timeout_at};
 
@@ -22,6 +24,9 @@ pub(super) struct Shot<'a> {
     pub(super) route: Route,
     pub(super) headers: &'a [(HeaderName, HeaderValue)],
     pub(super) body: &'a [Bytes],
+    /// Whose account it is, and the lease it goes under; `None`: an operator's test, which no lease
+    /// keeps away.
+    pub(super) under: Option<(&'a ConnectionId, Option<&'a Fence>)>,
 }
 
 /// A head, and what was sent to get it.
@@ -52,7 +57,11 @@ pub(super) async fn send(worker: &Worker, shot: &Shot<'_>, ends: Instant) -> Res
 }
 
 async fn once(worker: &Worker, shot: &Shot<'_>, pass: Option<&Pass>, ends: Instant) -> Result<Answer, Fault> {
-    let Shot { endpoint, route, headers, body } = *shot;
+    let Shot { endpoint, route, headers, body, under } = *shot;
+    // Whatever was awaited until now: a token, a place at the wall, the end of another answer.
+    if let Some((connection, lease)) = under {
+        worker.tower.owners.may_send(lease, connection).map_err(Fault::fenced)?;
+    }
     let call = Call { endpoint, route, headers, credential: pass.map(|pass| &pass.header), body };
     match timeout_at(ends, worker.dialler.send(&call)).await {
         Ok(Ok(answer)) => Ok(answer),

@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-use actors::permit::Permit;
 use bytes::Bytes;
 use policy::plan::Planned;
 use policy::thoughts::are_refused;
@@ -17,17 +16,12 @@ use crate::formats::edit::without_thoughts;
 
 impl Run<'_> {
     /// Leaves the thoughts out from now on, if it was refused for them and has them; only once.
-    pub(super) fn leaves_thoughts_out(&self, fault: &Fault, target: &Planned, permit: &mut Permit) -> bool {
+    pub(super) fn leaves_thoughts_out(&self, fault: &Fault, target: &Planned) -> bool {
         let End::Status(status) = fault.signal.end else { return false };
         if self.thoughtless.get().is_some() || !are_refused(status, &fault.signal.text) {
             return false;
         }
         let Some(left) = without_thoughts(&self.inquiry.body, &self.inquiry.span) else { return false };
-        // Rules 7.6.3: before every dispatch.
-        let lease = self.inquiry.lease.as_ref().map(|lease| &lease.fence);
-        if permit.fence(&self.worker.tower.owners, lease).is_err() {
-            return false;
-        }
         tracing::warn!(connection = %target.connection, "thoughts of another account: sent again without them");
         self.thoughtless.set(left).is_ok()
     }

@@ -42,7 +42,8 @@ impl Run<'_> {
     pub(super) async fn shoot(&self, opening: &Opening<'_>, body: &[Bytes]) -> Result<Hit, Fault> {
         let endpoint = &opening.endpoint;
         let (route, headers) = (self.inquiry.route, self.inquiry.headers.as_slice());
-        let shot = Shot { endpoint, route, headers, body };
+        let under = Some((&opening.target().connection, self.inquiry.fence()));
+        let shot = Shot { endpoint, route, headers, body, under };
         match &endpoint.walled {
             // Its own future, on the heap: all other requests are not to carry its size.
             Some(walled) if route.dialect() == Dialect::Anthropic => {

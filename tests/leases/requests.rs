@@ -188,3 +188,25 @@ fn an_explanation_sees_what_a_managed_key_sees() {
     assert_eq!(explain("ka").0, json!(["c-1"]));
     assert_eq!(stage.account(KA, OA, 1), "Account c-1", "nothing has changed");
 }
+
+/// Rules 7.6.3: before every dispatch, so before those that a request sends itself when its stream has
+/// broken, too.
+#[test]
+fn a_lease_that_was_released_stops_what_a_broken_stream_would_send() {
+    for (name, setting) in [("rest", "continue_mid_stream"), ("again", "enabled")] {
+        let tables = format!("[resilience.stream_recovery]\n{setting} = true\n");
+        let stage = Stage::of(&format!("fence-{name}"), "", &tables);
+        let gate = Gate::default();
+        let delta = r#"data: {"choices":[{"index":0,"delta":{"content":"Hello"}}]}"#;
+        let broken = Answer::stream().chunk(format!("{delta}\n\n")).until(&gate).resets();
+        stage.vendor.answers_first([broken]);
+        assert_eq!(stage.acquire(KA, OA).status, 200);
+        let client = stage.open(KA, Some((OA, 1)), &json!({"model": "p/m", "stream": true, "messages": []}));
+        eventually("it flows", || stage.vendor.asked() == 1 && stage.in_flight("c-1") == 1);
+        assert_eq!(stage.release(KA, OA, 1).status, 200);
+        gate.open();
+        let (_, _, body) = crate::process::read(client);
+        assert!(body.contains("Hello") && body.contains("upstream_truncated"), "{name}: {body}");
+        assert_eq!(stage.vendor.asked(), 1, "{name}");
+    }
+}

@@ -59,6 +59,11 @@ impl Stage {
 
     /// `lines`: what each account's table has besides.
     pub fn with(name: &str, lines: &str) -> Self {
+        Self::of(name, lines, "")
+    }
+
+    /// `tables`: what the config has besides.
+    pub fn of(name: &str, lines: &str, tables: &str) -> Self {
         let vendor = Upstream::start("vendor");
         let mut text = format!(
             "[[providers]]\nid = \"p\"\nformat = [\"openai\", \"anthropic\", \"responses\"]\n\
@@ -80,6 +85,7 @@ impl Stage {
             );
         }
         text += &format!("[[keys]]\nname = \"plain\"\nkey = \"{PLAIN}\"\n");
+        text += tables;
         let site = Site::with(&format!("leases-{name}"), &text);
         let process = site.start();
         Self { site, vendor, process }

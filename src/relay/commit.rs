@@ -54,8 +54,8 @@ impl From<End> for Unfit {
 }
 
 /// Reads an answer that is not streamed until it may be given to the client, from its `first` bytes
-/// on if they have been looked at. `silence`: how long the upstream may say nothing meanwhile; `answers`: its dialect, if the model's words are in it;
-/// `expected`: what the combo wants of them.
+/// on if they have been looked at. `silence`: how long the upstream may say nothing meanwhile;
+/// `answers`: its dialect, if the model's words are in it; `expected`: what the combo wants of them.
 pub(super) async fn whole(
     (first, mut body): (Option<Bytes>, AnswerBody),
     silence: Duration,

@@ -1,18 +1,21 @@
-//! Any stream, cut anywhere: the same events and the same bytes as in one piece, and whatever its
-//! frames say, saying it panics nowhere. The first line of the input is the cuts, a byte each (how
-//! many bytes the next piece has, over and over); the rest is the stream.
+//! Any stream, cut anywhere: the same events and the same bytes as in one piece. Whatever its frames
+//! say, saying it panics nowhere, and a frame that is like the last one is told like any other. The
+//! first line of the input is the cuts, a byte each (how many bytes the next piece has, over and over);
+//! the rest is the stream.
 #![no_main]
 
 // The scanner alone, not the whole binary: this builds in seconds.
+#[allow(dead_code, reason = "what others make of the same files is not looked at here")]
 #[path = "../../src/formats"]
 mod formats {
+    pub mod quality;
     pub mod sight;
     pub mod sse;
     mod walk;
 }
 
 use bytes::Bytes;
-use formats::sight::{StreamError, failure, look};
+use formats::sight::{Looker, StreamError, failure};
 use formats::sse::{Frame, Scanner};
 use libfuzzer_sys::fuzz_target;
 use policy::catalogue::Dialect;
@@ -46,6 +49,7 @@ fuzz_target!(|input: &[u8]| {
 
 fn read(sizes: &[usize], stream: &[u8]) -> Told {
     let (mut scanner, mut told, mut rest) = (Scanner::new(CAP), Told::default(), stream);
+    let mut lookers = DIALECTS.map(Looker::new);
     for size in sizes.iter().cycle() {
         if rest.is_empty() {
             break;
@@ -53,11 +57,13 @@ fn read(sizes: &[usize], stream: &[u8]) -> Told {
         let (piece, others) = rest.split_at(rest.len().min(*size));
         rest = others;
         scanner.feed(Bytes::copy_from_slice(piece));
-        take(&mut scanner, &mut told);
+        take(&mut scanner, &mut lookers, &mut told);
         let out = stream.len() - rest.len() - told.bytes.len();
         assert_eq!((scanner.pending(), scanner.is_between()), (out, out == 0));
     }
-    let unclosed = scanner.rest().map(|frame| (frame.span.clone(), frame.has_data().then(|| event(&frame))));
+    let unclosed = scanner
+        .rest()
+        .map(|frame| (frame.span.clone(), frame.has_data().then(|| event(&frame, &mut lookers))));
     if let Some((span, unclosed)) = unclosed {
         told.bytes.extend_from_slice(&scanner.block()[span]);
         told.rest = unclosed;
@@ -65,7 +71,7 @@ fn read(sizes: &[usize], stream: &[u8]) -> Told {
     told
 }
 
-fn take(scanner: &mut Scanner, told: &mut Told) {
+fn take(scanner: &mut Scanner, lookers: &mut [Looker; 4], told: &mut Told) {
     while scanner.next_block() {
         let mut end = 0;
         while let Some(frame) = scanner.next_frame() {
@@ -73,15 +79,16 @@ fn take(scanner: &mut Scanner, told: &mut Told) {
             assert_eq!(frame.span.start, end, "frames follow each other");
             assert!(frame.span.end > end && !(frame.is_comment() && frame.has_data()));
             end = frame.span.end;
-            told.events.extend(frame.has_data().then(|| event(&frame)));
+            told.events.extend(frame.has_data().then(|| event(&frame, lookers)));
         }
         told.bytes.extend_from_slice(&scanner.block().slice(..end));
     }
 }
 
-fn event(frame: &Frame<'_>) -> Event {
+fn event(frame: &Frame<'_>, lookers: &mut [Looker; 4]) -> Event {
     let data = frame.data().into_owned();
-    let sights = DIALECTS.map(|dialect| look(dialect, frame));
+    let sights = DIALECTS.map(|dialect| Looker::new(dialect).look(frame));
+    assert_eq!(lookers.each_mut().map(|looker| looker.look(frame)), sights, "whatever came before it");
     for sight in sights {
         assert!(sight.text == 0 || sight.kind == Kind::Output);
         assert!(sight.text <= data.len());

@@ -354,7 +354,11 @@ impl<'a> Run<'a> {
                 return Reply { status, headers, from: Chosen::of(target), body, retry_after_ms: None };
             }
             Committed::Body(first, body) => (first, Rest::Body(body)),
-            Committed::Stream(first, source) => (first, Rest::Stream(source)),
+            Committed::Stream(first, mut source) => {
+                // It may be all the text there is.
+                meter.wrote(source.wrote());
+                (first, Rest::Stream(source))
+            }
         };
         meter.see(&first);
         let framed = matches!(rest, Rest::Stream(_));

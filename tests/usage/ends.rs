@@ -76,6 +76,22 @@ fn fc_098_what_the_provider_does_not_say_is_not_zero() {
     assert_eq!(fields(&stage.row(2), ENDS), [2, 2, 0, 0, 0, 2]);
 }
 
+/// What is written in the first part of an answer counts as much as the rest.
+#[test]
+fn fc_098_an_answer_that_comes_in_one_piece_is_estimated() {
+    let stage = Stage::new("piece");
+    let text = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"12345678\"}}]}\n\n";
+    let body = json!({"model": "p/m", "stream": true});
+    for (number, (end, partial)) in [("data: [DONE]\n\n", 0), ("", 1)].into_iter().enumerate() {
+        stage.vendor.answers(Answer::stream().chunk(text.to_owned() + end).last_chunk());
+        assert_eq!(read(stage.open(ALICE, CHAT, &body)).0, 200);
+        let row = stage.row(number as u64 + 1);
+        let estimated = number as u64 + 1;
+        assert_eq!(fields(&row, ENDS), [estimated, estimated, 0, partial, estimated, 0], "{row}");
+        assert_eq!(fields(&row, ["outputTokens"]), [2 * estimated]);
+    }
+}
+
 #[test]
 fn a_client_that_leaves_before_its_answer_leaves_a_row() {
     let stage = Stage::new("early");

@@ -1,4 +1,5 @@
-//! Before the first meaningful frame (decision 18; FC-001, FC-002, FC-005, FC-028, FC-091).
+//! Before the first meaningful frame (decision 18; FC-001, FC-002, FC-005, FC-028, FC-090,
+//! FC-091).
 
 use crate::support::{Answer, End, Gate, Setup, eventually};
 use crate::{ALL, CHAT, Dialect, MESSAGES, RESPONSES, events, got, open_events, pair};
@@ -158,20 +159,25 @@ fn fc_085_a_legitimate_empty_answer_passes() {
     }
 }
 
-/// Reasoning begins an answer: its reader sees the model at work.
+/// Reasoning begins an answer: its reader sees the model at work, word by word, through a combo as
+/// without one.
 #[test]
-fn decision_18_reasoning_is_not_held() {
-    for dialect in ALL {
+fn fc_090_reasoning_is_not_held() {
+    for (dialect, model) in ALL.into_iter().flat_map(|dialect| [(dialect, "m"), (dialect, "a/x")]) {
         let world = pair(dialect);
-        let gate = Gate::default();
+        let gates = [Gate::default(), Gate::default()];
         let rest = dialect.text.to_owned() + &dialect.stop.concat() + dialect.end;
         let opening = dialect.opening() + dialect.reasoning;
-        world.upstream("a").answers(open_events(&[&opening]).until(&gate).chunk(&rest).last_chunk());
-        let mut wire = world.open(dialect.route, &dialect.body("m"));
+        let answer = open_events(&[&opening]).until(&gates[0]).chunk(dialect.reasoning).until(&gates[1]);
+        world.upstream("a").answers(answer.chunk(&rest).last_chunk());
+        let mut wire = world.open(dialect.route, &dialect.body(model));
         let begun = wire.read_until(|reply| !reply.chunks.is_empty());
         assert_eq!(begun.text(), opening);
-        gate.open();
-        got(&wire.reply(), &(opening + &rest));
+        gates[0].open();
+        let thought = opening + dialect.reasoning;
+        wire.read_until(|reply| reply.text() == thought);
+        gates[1].open();
+        got(&wire.reply(), &(thought + &rest));
     }
 }
 

@@ -139,7 +139,8 @@ fn odd_answers_are_answers() {
         world.upstream("a").answers(events(&[&all]));
         got(&CHAT.ask(&world, "m"), &all);
     }
-    for cut in [tool, refusal, audio, choice(0, "\"delta\":{\"reasoning_content\":\"hm\"}")] {
+    let half = [text(0), text(1), stop(1)].concat();
+    for cut in [tool, refusal, audio, choice(0, "\"delta\":{\"reasoning_content\":\"hm\"}"), half] {
         let world = pair(&CHAT);
         world.upstream("a").answers(events(&[&cut]));
         let reply = CHAT.ask(&world, "m");

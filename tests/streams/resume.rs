@@ -122,6 +122,17 @@ fn e113_a_tool_call_is_never_gone_on_with() {
     assert_eq!(world.upstream("a").asked(), 1);
 }
 
+/// What several answers have said cannot be told apart: nothing could be shown to the model.
+#[test]
+fn flow_6_6_27_of_several_answers_none_is_gone_on_with() {
+    let second = chat("Hello wor").replace("\"index\":0", "\"index\":1");
+    let broken = open_events(&[&chat("Hello wor"), &second]).resets();
+    let world = world(vec![broken, whole(&CHAT, &chat("Hello world!"))]);
+    let reply = CHAT.ask_chat(&world);
+    assert!(reply.end != End::Complete && reply.text().contains("upstream_truncated"), "{}", reply.text());
+    assert_eq!(world.upstream("a").asked(), 1);
+}
+
 /// Reasoning alone with `stop`: asked again with the same turns.
 #[test]
 fn e114_a_turn_that_only_thought_is_asked_again() {

@@ -23,13 +23,19 @@ pub(super) fn look<'a>(walk: &mut Walk<'a>, seen: &mut Seen<'a>) -> Walked<()> {
 }
 
 fn choice<'a>(walk: &mut Walk<'a>, seen: &mut Seen<'a>) -> Walked<()> {
+    let (mut index, mut stops) = (0, false);
     walk.object(|key, walk| match key {
+        b"index" => {
+            index = bit(walk.skip()?);
+            Ok(())
+        }
         b"delta" | b"message" => delta(walk, seen),
         b"text" => walk.text().map(|text| seen.say(text)),
         b"finish_reason" => {
             if let Some(word @ [_, ..]) = walk.text()? {
                 seen.failed |= word == b"error";
                 seen.sight.finish = Some(finish(word));
+                stops = true;
             }
             Ok(())
         }
@@ -38,7 +44,16 @@ fn choice<'a>(walk: &mut Walk<'a>, seen: &mut Seen<'a>) -> Walked<()> {
             Ok(())
         }
         _ => walk.skip().map(drop),
-    })
+    })?;
+    seen.sight.choices |= 1 << index;
+    seen.sight.stopped |= u32::from(stops) << index;
+    Ok(())
+}
+
+/// The bit of a choice; those above the 31st share one, and what is no number is the first.
+fn bit(index: &[u8]) -> u32 {
+    let number = std::str::from_utf8(index).ok().and_then(|text| text.parse::<u32>().ok());
+    number.unwrap_or_default().min(u32::BITS - 1)
 }
 
 fn delta<'a>(walk: &mut Walk<'a>, seen: &mut Seen<'a>) -> Walked<()> {

@@ -45,6 +45,8 @@ impl Tally {
             Kind::Output | Kind::Opaque | Kind::Error => self.other = true,
             Kind::Idle | Kind::KeepAlive | Kind::Lifecycle => {}
         }
+        // Texts of several answers cannot be told apart any more.
+        self.other |= sight.choices > 1;
         self.finish = sight.finish.or(self.finish);
         self.end = sight.end.or(self.end);
     }

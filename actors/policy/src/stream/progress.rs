@@ -32,12 +32,15 @@ pub struct Progress {
     output: bool,
     tools: bool,
     finish: Option<Finish>,
+    /// Choices that were seen, and those that have stopped.
+    choices: u32,
+    stopped: u32,
 }
 
 impl Progress {
     /// Nothing seen. `needs_marker`: the dialect ends every complete answer with an event of its own.
     pub fn new(needs_marker: bool) -> Self {
-        Self { needs_marker, begun: false, output: false, tools: false, finish: None }
+        Self { needs_marker, begun: false, output: false, tools: false, finish: None, choices: 0, stopped: 0 }
     }
 
     /// The client gets this answer and no other.
@@ -76,6 +79,8 @@ impl Progress {
         self.output |= sight.is_output();
         self.tools |= sight.kind == Kind::Tool;
         self.finish = sight.finish.or(self.finish);
+        self.choices |= sight.choices;
+        self.stopped |= sight.stopped;
         match sight.end {
             // It is what it is, and says so itself.
             Some(Ending::Incomplete) => self.completes(),
@@ -84,9 +89,11 @@ impl Progress {
         }
     }
 
-    /// The body has ended as HTTP wants it.
+    /// The body has ended as HTTP wants it. Where several answers were asked for, one that has not
+    /// stopped is cut, whatever became of the others.
     pub fn closed(&mut self) -> Fate {
-        match (self.finish.is_some() && !self.needs_marker, self.begun) {
+        let stopped = self.finish.is_some() && self.choices & !self.stopped == 0;
+        match (stopped && !self.needs_marker, self.begun) {
             (true, _) => self.ends(),
             (false, true) => Fate::Truncated,
             (false, false) => Fate::Empty,
@@ -121,7 +128,7 @@ mod tests {
     const FAILED: Sight = Sight { end: Some(Ending::Failed), ..ROLE };
 
     const fn frame(kind: Kind) -> Sight {
-        Sight { kind, text: 0, usage: false, finish: None, end: None }
+        Sight { kind, text: 0, usage: false, finish: None, choices: 0, stopped: 0, end: None }
     }
 
     const fn finish(why: Finish) -> Sight {
@@ -214,6 +221,23 @@ mod tests {
             assert_eq!(fate(false, &frames, true).0, expected, "{frames:?}");
         }
         assert_eq!(fate(false, &[TEXT, DONE], false).0, Completes);
+    }
+
+    /// FC-003: each of several answers has its own end.
+    #[test]
+    fn fc_003_a_choice_that_has_not_stopped_is_cut() {
+        let says = |choices| Sight { choices, ..TEXT };
+        let stops = |stopped| Sight { choices: stopped, stopped, ..finish(Finish::Stop) };
+        for (frames, expected) in [
+            (vec![says(1), says(2), stops(2)], Fate::Truncated),
+            (vec![says(1), says(2), stops(1)], Fate::Truncated),
+            (vec![says(1), says(2), stops(2), stops(1)], Fate::Completes),
+            (vec![says(3), stops(3)], Fate::Completes),
+            (vec![says(1), stops(1), says(1)], Fate::Completes),
+        ] {
+            assert_eq!(fate(false, &frames, true).0, expected, "{frames:?}");
+        }
+        assert_eq!(fate(false, &[says(1), says(2), stops(2), DONE], false).0, Fate::Completes);
     }
 
     #[test]

@@ -63,6 +63,10 @@ pub struct Sight {
     pub usage: bool,
     /// The model has stopped, and why.
     pub finish: Option<Finish>,
+    /// The choices that it speaks of, a bit each; 0 in dialects that have one answer only.
+    pub choices: u32,
+    /// Of these, those that stop with it.
+    pub stopped: u32,
     /// The answer ends with it.
     pub end: Option<Ending>,
 }

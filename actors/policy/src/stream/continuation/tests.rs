@@ -2,7 +2,8 @@ use super::{Continuation, Joined, MAX_CONTINUATIONS, SEAM, Seam, Tally, Then, Tu
 use crate::catalogue::Dialect;
 use crate::stream::{Ending, Finish, Kind, Sight};
 
-const TEXT: Sight = Sight { kind: Kind::Output, text: 3, usage: false, finish: None, end: None };
+const TEXT: Sight =
+    Sight { kind: Kind::Output, text: 3, usage: false, finish: None, choices: 1, stopped: 0, end: None };
 const THINKS: Sight = Sight { kind: Kind::Reasoning { readable: true }, text: 0, ..TEXT };
 const TOOL: Sight = Sight { kind: Kind::Tool, text: 0, ..TEXT };
 const DONE: Sight = Sight { kind: Kind::Idle, text: 0, end: Some(Ending::Complete), ..TEXT };

@@ -3,7 +3,8 @@ use super::{GRAINS, Pace, PaceSettings, Speed};
 use crate::stream::{Ending, Finish, Kind, Sight};
 use crate::time::Millis;
 
-const PING: Sight = Sight { kind: Kind::Idle, text: 0, usage: false, finish: None, end: None };
+const PING: Sight =
+    Sight { kind: Kind::Idle, text: 0, usage: false, finish: None, choices: 0, stopped: 0, end: None };
 const TOOL: Sight = Sight { kind: Kind::Tool, ..PING };
 const THINKS: Sight = Sight { kind: Kind::Reasoning { readable: true }, ..PING };
 

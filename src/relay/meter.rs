@@ -94,10 +94,9 @@ impl Run<'_> {
             status,
             attempts: self.bill.attempts,
             count: Count {
-                asked: self.asks_of(target),
                 // It says how many tokens something else would take.
                 free: self.inquiry.route == Route::CountTokens,
-                ..Count::default()
+                ..Count::of(self.asks_of(target))
             },
         }
     }
@@ -105,7 +104,7 @@ impl Run<'_> {
 
 /// What is known of an answer's tokens so far.
 #[derive(Default)]
-struct Count {
+pub(super) struct Count {
     usage: Usage,
     /// Bytes of the request.
     asked: usize,
@@ -113,10 +112,45 @@ struct Count {
     wrote: u64,
     free: bool,
     complete: bool,
+    /// Of another request that went on with it.
+    more: Option<Box<Count>>,
 }
 
 impl Count {
+    /// A request of so many bytes was sent.
+    pub(super) fn of(asked: usize) -> Self {
+        Self { asked, ..Self::default() }
+    }
+
+    /// Looks at the next bytes of its answer.
+    pub(super) fn see(&mut self, bytes: &[u8]) {
+        self.usage.see(bytes);
+    }
+
+    /// The model has written so many bytes of text.
+    pub(super) fn wrote(&mut self, bytes: usize) {
+        self.wrote = self.wrote.saturating_add(bytes as u64);
+    }
+
+    /// What the provider said.
+    fn said(&self) -> Tokens {
+        let mut said = self.usage.tokens();
+        if let Some(more) = &self.more {
+            said.add(&more.said());
+        }
+        said
+    }
+
+    /// All of it: each request was paid for.
     fn taken(&self) -> (Source, Tokens) {
+        let (source, mut tokens) = self.own();
+        let Some(more) = &self.more else { return (source, tokens) };
+        let (other, added) = more.taken();
+        tokens.add(&added);
+        (if source == other { source } else { Source::Estimated }, tokens)
+    }
+
+    fn own(&self) -> (Source, Tokens) {
         let said = self.usage.tokens();
         let written = self.wrote.div_ceil(BYTES_PER_TOKEN);
         if self.free {
@@ -151,12 +185,18 @@ pub(super) struct Meter {
 impl Meter {
     /// Looks at the next bytes of the answer.
     pub(super) fn see(&mut self, bytes: &[u8]) {
-        self.count.usage.see(bytes);
+        self.count.see(bytes);
     }
 
     /// The model has written so many bytes of text: an estimate, if the provider does not count.
     pub(super) fn wrote(&mut self, bytes: usize) {
-        self.count.wrote = self.count.wrote.saturating_add(bytes as u64);
+        self.count.wrote(bytes);
+    }
+
+    /// Another request went on with it: both are this one's (flow 6.8.42).
+    pub(super) fn also(&mut self, mut more: Count) {
+        more.more = self.count.more.take();
+        self.count.more = Some(Box::new(more));
     }
 
     /// The answer is complete. Without this word it was cut, or its client left.
@@ -172,7 +212,7 @@ impl Drop for Meter {
         let entry = Entry { end, attempts: self.attempts, source, tokens };
         self.tower.count(self.key.clone(), Some(&self.from), &entry, Some(self.status));
         self.tower.metrics.tokens(&self.from.provider, &self.from.connection, &tokens);
-        let said = self.count.usage.tokens();
+        let said = self.count.said();
         let Some(key) = self.key.take().filter(|_| self.shared) else { return };
         if said.input == 0 && said.output == 0 {
             return;
@@ -240,6 +280,29 @@ mod tests {
             count.usage.see(text.as_bytes());
             let tokens = Tokens { input, output, ..Tokens::default() };
             assert_eq!(count.taken(), (source, tokens), "{asked} {wrote} {complete} {text}");
+        }
+    }
+
+    /// Flow 6.8.42: an answer that was gone on with is one request, and both of its calls were paid.
+    #[test]
+    fn what_went_on_with_an_answer_is_added_to_it() {
+        let said = |text: &str| {
+            let mut count = Count::of(100);
+            count.see(text.as_bytes());
+            Some(Box::new(count))
+        };
+        let reported = r#"{"usage":{"prompt_tokens":30,"completion_tokens":5}}"#;
+        let rows = [
+            (reported, reported, (Source::Reported, 60, 10)),
+            ("", reported, (Source::Estimated, 30 + 25, 5 + 10)),
+            ("", "", (Source::Estimated, 25, 10)),
+        ];
+        for (first, second, (source, input, output)) in rows {
+            let mut count = Count { asked: 100, wrote: 40, more: said(second), ..Count::default() };
+            count.complete = true;
+            count.see(first.as_bytes());
+            let tokens = Tokens { input, output, ..Tokens::default() };
+            assert_eq!(count.taken(), (source, tokens), "{first} {second}");
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use actors::clock::Clock;
 use bytes::Bytes;
 use policy::catalogue::Dialect;
 use policy::ids::{ConnectionId, ModelId};
@@ -24,6 +25,7 @@ use super::Worker;
 use super::cascade::Run;
 use super::close::{Close, Read};
 use super::dial::Head;
+use super::meter::Count;
 use super::send::{Hit, Shot, send};
 use super::source::{Bounds, COMMENT, Source};
 use crate::formats::quality::predicates::opening_text;
@@ -34,9 +36,12 @@ use crate::upstream::{Answer, Endpoint, HeaderName, HeaderValue, Route, is_event
 const LONGEST: usize = 1024 * 1024;
 
 /// What another request added.
+#[derive(Default)]
 struct More {
     text: String,
     tally: Tally,
+    /// What it took; none: nobody answered.
+    count: Option<Count>,
 }
 
 /// What goes to the client.
@@ -70,6 +75,8 @@ pub(super) struct Resume {
     sent: String,
     policy: Continuation,
     asking: Option<Pin<Box<dyn Future<Output = Option<More>>>>>,
+    /// What the last request has taken, until somebody counts it.
+    spent: Option<Count>,
     /// When the client gets a comment meanwhile; `None`: never.
     beat: Option<Pin<Box<Sleep>>>,
 }
@@ -101,6 +108,7 @@ impl Run<'_> {
             sent: opening_text(dialect, opening),
             policy: Continuation::new(true, dialect),
             asking: None,
+            spent: None,
             beat: None,
             endpoint,
         }))
@@ -137,13 +145,21 @@ impl Resume {
         let (headers, route, limit) = (self.headers.clone(), self.route, self.limit);
         let (bounds, asked_at) = (self.bounds, self.asked_at);
         let (connection, lease) = (self.connection.clone(), self.lease.clone());
+        let count = Count::of(body.len());
         self.asking = Some(Box::pin(async move {
             let under = Some((&connection, lease.as_ref()));
             let shot = Shot { endpoint: &endpoint, route, headers: &headers, body: &[body], under };
             let hit = send(&worker, &shot, tokio::time::Instant::now() + limit).await.ok()?;
-            read(hit, &worker, route.dialect(), bounds, asked_at).await
+            let clock = worker.tower.owners.clock;
+            let source = source(hit, route.dialect(), bounds, (asked_at, clock.now()), clock)?;
+            read(source, route.dialect(), count).await
         }));
         true
+    }
+
+    /// What the last request has taken, told once.
+    pub(super) fn spent(&mut self) -> Option<Count> {
+        self.spent.take()
     }
 
     /// What the request on its way has added.
@@ -152,7 +168,8 @@ impl Resume {
         let Poll::Ready(more) = asking.as_mut().poll(cx) else { return self.poll_beat(cx) };
         (self.asking, self.beat) = (None, None);
         // Who does not answer adds nothing.
-        let More { text, tally } = more.unwrap_or(More { text: String::new(), tally: Tally::default() });
+        let More { text, tally, count } = more.unwrap_or_default();
+        self.spent = count;
         let joined = self.policy.join(&self.sent, &text, &tally);
         let mut bytes = match joined.suffix {
             "" => String::new(),
@@ -186,25 +203,36 @@ impl Resume {
     }
 }
 
-/// Reads another answer to its end (flow 6.6.30).
-async fn read(hit: Hit, worker: &Worker, dialect: Dialect, bounds: Bounds, asked_at: Millis) -> Option<More> {
+/// Another answer, if it is one.
+fn source(
+    hit: Hit,
+    dialect: Dialect,
+    bounds: Bounds,
+    times: (Millis, Millis),
+    clock: Clock,
+) -> Option<Source> {
     let Answer { status, headers, body } = hit.answer;
-    if !(200..300).contains(&status) || !is_event_stream(&headers) {
-        return None;
-    }
-    let clock = worker.tower.owners.clock;
-    let mut source = Source::new(body, dialect, bounds, (asked_at, clock.now()), clock);
+    let good = (200..300).contains(&status) && is_event_stream(&headers);
+    good.then(|| Source::new(body, dialect, bounds, times, clock))
+}
+
+/// Reads another answer to its end (flow 6.6.30).
+async fn read(mut source: Source, dialect: Dialect, mut count: Count) -> Option<More> {
     let mut text = String::new();
     loop {
         match poll_fn(|cx| source.poll_read(cx)).await {
-            Read::Bytes(bytes) if text.len() <= LONGEST => text.push_str(&opening_text(dialect, &bytes)),
+            Read::Bytes(bytes) if text.len() <= LONGEST => {
+                text.push_str(&opening_text(dialect, &bytes));
+                count.see(&bytes);
+                count.wrote(source.wrote());
+            }
             Read::Bytes(_) => return None,
             Read::End(close) => {
                 let tally = source.tally();
                 if matches!(close, Close::Complete) {
                     source.park();
                 }
-                return Some(More { text, tally });
+                return Some(More { text, tally, count: Some(count) });
             }
         }
     }

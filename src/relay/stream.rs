@@ -241,7 +241,11 @@ impl Relayed {
 
     fn poll_resume(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Cut>>> {
         let Some(resume) = &mut self.way.resume else { return self.ends(Close::Truncated, cx) };
-        match resume.poll_more(cx) {
+        let more = resume.poll_more(cx);
+        if let (Some(count), Some(meter)) = (resume.spent(), &mut self.way.meter) {
+            meter.also(count);
+        }
+        match more {
             Poll::Pending => match self.cutoff.as_mut().poll(cx) {
                 Poll::Ready(()) => self.shut_down(),
                 Poll::Pending => Poll::Pending,

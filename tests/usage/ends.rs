@@ -164,3 +164,28 @@ fn a_shutdown_that_cuts_a_stream_counts_it_before_it_ends() {
     let row = stage.row(1);
     assert_eq!(fields(&row, ENDS)[..4], [1, 1, 0, 1], "{row}");
 }
+
+/// Flow 6.8.42: an answer that was gone on with is one request, and what both calls took is counted.
+#[test]
+fn an_answer_that_was_gone_on_with_counts_all_of_it_once() {
+    let mut stage = Stage::new("resumed");
+    stage.site.edit(|config| config + "[resilience.stream_recovery]\ncontinue_mid_stream = true\n");
+    stage.site.crash(&mut stage.process);
+    let chat = |text: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":null}}]}}\n\n"
+        )
+    };
+    let end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+               data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":70}}\n\ndata: [DONE]\n\n";
+    stage.vendor.answers(Answer::stream().chunk(chat("Hello world!")).chunk(end).last_chunk());
+    stage.vendor.answers_first([Answer::stream().chunk(chat("Hello wor")).resets()]);
+    let body = json!({"model": "p/m", "stream": true, "messages": [{"role": "user", "content": "q"}]});
+    let (status, _, text) = read(stage.open(ALICE, CHAT, &body));
+    assert!(status == 200 && text.contains("[DONE]"), "{text}");
+    let row = stage.row(1);
+    assert_eq!(fields(&row, ENDS), [1, 1, 0, 0, 1, 0], "{row}");
+    let asked = body.to_string().len() as u64;
+    let first = [asked.div_ceil(4), 3];
+    assert_eq!(fields(&row, ["inputTokens", "outputTokens"]), [1000 + first[0], 70 + first[1]], "{row}");
+}

@@ -35,7 +35,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    fn add(&mut self, more: &Self) {
+    /// Adds what another answer took.
+    pub fn add(&mut self, more: &Self) {
         self.input = self.input.saturating_add(more.input);
         self.cached = self.cached.saturating_add(more.cached);
         self.cache_write = self.cache_write.saturating_add(more.cache_write);

@@ -17,6 +17,8 @@ mod hold;
 mod leaves;
 #[path = "streams/lies.rs"]
 mod lies;
+#[path = "streams/probes.rs"]
+mod probes;
 #[path = "streams/recovery.rs"]
 mod recovery;
 #[path = "streams/resume.rs"]

@@ -95,8 +95,8 @@ impl ConnectionShared {
 pub struct Settle {
     /// What the connection admitted it with.
     pub trial: Trial,
-    /// What it may say about the provider.
-    pub grant: Grant,
+    /// What it may say about the provider; none: of its breaker as it is by then.
+    pub grant: Option<Grant>,
     /// The model asked for.
     pub model: ModelId,
     /// What was concluded.

@@ -221,10 +221,14 @@ impl Permit {
         if let Some(probe) = self.probe.take() {
             self.grant = probe.speak();
         }
+        self.post(Some(self.grant), verdict, counts, direct);
+    }
+
+    fn post(&mut self, grant: Option<Grant>, verdict: Verdict, counts: bool, direct: bool) {
         self.slot.speak();
         self.connection.mailbox.post(Settle {
             trial: self.slot.trial,
-            grant: self.grant,
+            grant,
             model: self.target.model.clone(),
             verdict,
             counts,
@@ -236,10 +240,10 @@ impl Permit {
     }
 
     /// Posts a second verdict of the same request: its answer was good at commit and was cut
-    /// later (decision 9a). It speaks about the breaker as it is now.
+    /// later (decision 9a). It speaks about the breaker as it is when it is heard: what the first one
+    /// changed may not be published yet.
     pub fn settle_again(&mut self, verdict: Verdict, direct: bool) {
-        self.grant = self.provider.view.load().grant();
-        self.settle(verdict, true, direct);
+        self.post(None, verdict, true, direct);
     }
 
     /// It failed and will be tried again: nothing is reported (decision 9c), and those who wait for

@@ -61,7 +61,7 @@ impl Probe {
 impl Drop for Probe {
     fn drop(&mut self) {
         if !self.spoken {
-            let (grant, outcome, mark) = (self.grant, Outcome::Neutral, Mark::Nothing);
+            let (grant, outcome, mark) = (Some(self.grant), Outcome::Neutral, Mark::Nothing);
             self.provider.mailbox.post(Record { grant, outcome, mark });
         }
     }
@@ -76,8 +76,8 @@ pub struct Admit;
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct Record {
-    /// What it was admitted with.
-    pub grant: Grant,
+    /// What it was admitted with; none: it speaks of the breaker as it is when this is heard.
+    pub grant: Option<Grant>,
     /// What it means to the breaker.
     pub outcome: Outcome,
     /// What it means to the cooldown for combos.
@@ -250,8 +250,9 @@ impl Handler<Record> for Provider {
     fn handle(&mut self, record: Record, ctx: &mut Self::Context) {
         let now = self.links.clock.now();
         let ticked = self.breaker.tick(now);
-        let recorded = self.breaker.record(record.grant, record.outcome, now);
-        let returned = (recorded.is_none() && record.grant.probe).then(|| self.noted("probe-returned", now));
+        let grant = record.grant.unwrap_or_else(|| self.breaker.view().grant());
+        let recorded = self.breaker.record(grant, record.outcome, now);
+        let returned = (recorded.is_none() && grant.probe).then(|| self.noted("probe-returned", now));
         let marked = self.mark(record.mark, now);
         self.pass_on(ticked.into_iter().chain(recorded).chain(returned).chain(marked), ctx);
     }

@@ -182,6 +182,22 @@ fn fc_013_v_a_late_success_of_an_older_probe_is_ignored() {
     });
 }
 
+/// Nobody waits for the first verdict before the second is posted.
+#[test]
+fn decision_9a_a_cut_right_behind_a_good_probe_is_a_failure_of_its_own() {
+    paused(async {
+        let world = at_the_end_of_the_hold(TWO).await;
+        let mut permit = world.acquire("a/m").await.unwrap();
+        assert!(permit.is_probe());
+        permit.settle(actors::testing::verdict(GOOD), true, true);
+        permit.settle_again(actors::testing::verdict(End::CutAfterCommit), true);
+        drop(permit);
+        world.quiet().await;
+        let view = world.provider("a").view.load_full();
+        assert_eq!((view.state, view.failures), (BreakerState::Closed, 1));
+    });
+}
+
 #[test]
 fn decision_3a_after_a_cooldown_one_goes_ahead() {
     paused(async {

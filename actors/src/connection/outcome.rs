@@ -48,10 +48,11 @@ impl Connection {
 
     pub(super) fn tell_provider(&self, settle: &Settle) {
         let outcome = Outcome::of(&settle.verdict, settle.counts);
+        let probes = settle.grant.is_some_and(|grant| grant.probe);
         let news = match outcome {
-            Outcome::Success => settle.grant.probe || !self.provider.view.load().is_clean(),
+            Outcome::Success => probes || !self.provider.view.load().is_clean(),
             Outcome::Failure(_) => true,
-            Outcome::Reachable | Outcome::Neutral => settle.grant.probe,
+            Outcome::Reachable | Outcome::Neutral => probes,
         };
         let mark = Mark::of(&settle.verdict);
         if news || self.provider.window.load().minds(mark) {

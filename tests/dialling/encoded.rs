@@ -136,6 +136,37 @@ fn fc_055_what_does_not_unfold_is_an_error_of_the_upstream() {
     }
 }
 
+/// A stream that is cut within its encoding is as cut as a plain one (FC-003); one that was whole by
+/// then is whole, whatever becomes of the checksum.
+#[test]
+fn fc_055_a_stream_that_is_cut_in_its_encoding_is_told_as_cut() {
+    let text = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n";
+    for coding in CODINGS {
+        let pieces = pieces(coding, &[text, text, "data: [DONE]\n\n"]);
+        let head = format!("content-type: text/event-stream\r\ncontent-encoding: {coding}\r\n");
+        let body = json!({"model": "m", "stream": true});
+        for half in [&pieces[1][..pieces[1].len() / 2], &pieces[1][..]] {
+            let world = world();
+            let script = Answer::chunked(200, &head).chunk(&pieces[0]).chunk(half);
+            world.upstream("a").answers(script.last_chunk());
+            let reply = world.post("/v1/chat/completions", body.clone());
+            assert_ne!(reply.end, End::Complete, "{coding}: {}", reply.text());
+            assert!(reply.text().starts_with(text), "{coding}: {}", reply.text());
+            assert!(reply.text().contains("upstream_truncated"), "{coding}: {}", reply.text());
+            assert_eq!(world.upstream("b").asked(), 0, "{coding}");
+        }
+        let world = world();
+        let script = pieces[..3].iter().fold(Answer::chunked(200, &head), Answer::chunk);
+        world.upstream("a").answers(script.last_chunk());
+        let reply = world.post("/v1/chat/completions", body);
+        assert_eq!(
+            (reply.end, reply.text()),
+            (End::Complete, text.repeat(2) + "data: [DONE]\n\n"),
+            "{coding}"
+        );
+    }
+}
+
 #[test]
 fn fc_055_an_unknown_encoding_is_no_answer_and_an_error_keeps_its_status() {
     for coding in ["compress", "gzip, gzip", "gzip, br"] {

@@ -3,7 +3,7 @@
 
 use crate::http::auth::hash;
 use crate::settings::Settings;
-use crate::storage::Database;
+use crate::storage::{ADMIN_TOKEN, CLIENT_KEY, Database, SALT};
 
 /// What the process compares credentials with.
 pub(super) struct Secrets {
@@ -23,8 +23,7 @@ fn random_hex() -> Result<String, String> {
 
 /// The stored hash under `key`; made, and the plain text shown once, if there is none.
 fn kept_or_made(database: &Database, key: &str, prefix: &str, what: &str) -> Result<[u8; 32], String> {
-    let stored = database.meta(key).map_err(|error| error.to_string())?;
-    if let Some(stored) = stored.and_then(|stored| <[u8; 32]>::try_from(stored).ok()) {
+    if let Some(stored) = database.meta_hash(key).map_err(|error| error.to_string())? {
         return Ok(stored);
     }
     let made = format!("{prefix}{}", random_hex()?);
@@ -38,21 +37,21 @@ fn kept_or_made(database: &Database, key: &str, prefix: &str, what: &str) -> Res
 pub(super) fn prepare(settings: &Settings, database: &Database) -> Result<Secrets, String> {
     let admin = match &settings.admin.token {
         Some(token) => hash(token.expose()),
-        None => kept_or_made(database, "admin_token", "swt_", "admin token made (no `admin.token` is set)")?,
+        None => kept_or_made(database, ADMIN_TOKEN, "swt_", "admin token made (no `admin.token` is set)")?,
     };
     let needs_key = settings.server.keys_required() && settings.keys.is_empty();
     let client_key = match needs_key {
         true => {
             let what = "client key made (keys are required and none is configured)";
-            Some(kept_or_made(database, "client_key", "sk-swt-", what)?)
+            Some(kept_or_made(database, CLIENT_KEY, "sk-swt-", what)?)
         }
         false => None,
     };
-    let salt = match database.meta("salt").map_err(|error| error.to_string())? {
+    let salt = match database.meta(SALT).map_err(|error| error.to_string())? {
         Some(salt) => String::from_utf8_lossy(&salt).into_owned(),
         None => {
             let salt = random_hex()?;
-            database.set_meta("salt", salt.as_bytes()).map_err(|error| error.to_string())?;
+            database.set_meta(SALT, salt.as_bytes()).map_err(|error| error.to_string())?;
             salt
         }
     };

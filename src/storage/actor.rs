@@ -13,8 +13,9 @@ use actors::watch::DeathWatch;
 use policy::usage::{Day, Written};
 
 use super::codec;
-use super::database::{Database, Tree};
+use super::database::Database;
 use super::tokens::SaveTokens;
+use super::tree::Tree;
 use crate::settings::Stored;
 use crate::telemetry::Book;
 

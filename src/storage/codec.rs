@@ -11,8 +11,9 @@ use policy::quota::{Counts, SlotKey};
 use policy::strategy::LastGood;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
-use super::database::Tree;
+use super::tree::Tree;
 
 /// The version that is written. An older one is read as long as its fields have defaults.
 const VERSION: u32 = 1;
@@ -48,7 +49,7 @@ pub enum Record {
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// Not the JSON it should be.
-    #[error("not a record of this tree: {0}")]
+    #[error("not a record of this tree: {}", fault(.0))]
     Json(#[from] serde_json::Error),
     /// Written by a newer switchtower.
     #[error("version {0} is newer than the {VERSION} that is understood")]
@@ -56,6 +57,19 @@ pub enum Unreadable {
     /// The key is no id.
     #[error("the key is not an id")]
     Key,
+    /// A hash is none.
+    #[error("its hash is none")]
+    Hash,
+}
+
+/// What is wrong, without a word of the record: it may hold a secret, and the parser quotes it.
+fn fault(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match error.classify() {
+        Category::Data if text.starts_with("missing field `") => text,
+        Category::Data => format!("a value is not what it must be at column {}", error.column()),
+        Category::Syntax | Category::Eof | Category::Io => format!("no JSON at column {}", error.column()),
+    }
 }
 
 /// Where an owner's record stands.

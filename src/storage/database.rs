@@ -1,7 +1,6 @@
-//! The database on disk: trees, opening, rewriting, quarantine.
+//! The database on disk: opening it, what is in it, quarantine.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +10,8 @@ use policy::ids::ConnectionId;
 
 use super::codec::{self, Record, Unreadable};
 use super::tokens::{self, SaveTokens, StoredTokens};
-use super::{kept, kept_connections, kept_entities, kept_keys, kept_providers};
+use super::tree::Tree;
+use super::{kept, kept_connections, kept_entities, kept_keys, kept_providers, rewrite};
 use crate::settings::Stored;
 
 /// Above this size, and `WASTE` times its live data, the store is rewritten at start.
@@ -19,118 +19,6 @@ const REWRITE_ABOVE: u64 = 64 * 1024 * 1024;
 const WASTE: u64 = 8;
 /// Snapshots are small and few: a larger cache would only be memory unused.
 const CACHE_BYTES: u64 = 4 * 1024 * 1024;
-
-/// Trees, named as the guide names its tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tree {
-    /// Breakers by provider.
-    Breakers,
-    /// Connections by id.
-    Connections,
-    /// Lockouts by id.
-    Lockouts,
-    /// What the management API has set.
-    Settings,
-    /// Connections that the management API made or changed.
-    ProviderConnections,
-    /// Providers that the management API made or changed.
-    Providers,
-    /// Client keys that the management API made or changed.
-    Keys,
-    /// Combos that the management API made or changed.
-    Combos,
-    /// Patterns of models that are a combo's, likewise.
-    Mappings,
-    /// Other names of models, likewise.
-    Aliases,
-    /// Pools that the management API made.
-    Pools,
-    /// What keys have used of pools, by pool, time and key.
-    Usage,
-    /// The newest lease of each owner, by the owner's hash.
-    Leases,
-    /// Which account each session is tied to.
-    Pins,
-    /// Who served each combo last.
-    LastGood,
-    /// Summaries for next accounts, sealed.
-    Handoffs,
-    /// What requests took, by day, key and who answered.
-    History,
-    /// Tokens of OAuth connections by id.
-    Tokens,
-    /// Hashes of what was made at first start.
-    Meta,
-    /// Records that could not be read.
-    Quarantine,
-}
-
-impl Tree {
-    /// All of them.
-    pub const ALL: [Self; 20] = [
-        Self::Breakers,
-        Self::Connections,
-        Self::Lockouts,
-        Self::Settings,
-        Self::ProviderConnections,
-        Self::Providers,
-        Self::Keys,
-        Self::Combos,
-        Self::Mappings,
-        Self::Aliases,
-        Self::Pools,
-        Self::Usage,
-        Self::Leases,
-        Self::Pins,
-        Self::LastGood,
-        Self::Handoffs,
-        Self::History,
-        Self::Tokens,
-        Self::Meta,
-        Self::Quarantine,
-    ];
-
-    /// The name on disk.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Breakers => "domain_circuit_breakers",
-            Self::Connections => "connections",
-            Self::Lockouts => "model_lockouts",
-            Self::Settings => "settings",
-            Self::ProviderConnections => "provider_connections",
-            Self::Providers => "provider_nodes",
-            Self::Keys => "api_keys",
-            Self::Combos => "combos",
-            Self::Mappings => "model_combo_mappings",
-            Self::Aliases => "model_aliases",
-            Self::Pools => "quota_pools",
-            Self::Usage => "quota_consumption",
-            Self::Leases => "session_leases",
-            Self::Pins => "pins",
-            Self::LastGood => "last_good",
-            Self::Handoffs => "handoffs",
-            Self::History => "usage_history",
-            Self::Tokens => "oauth_tokens",
-            Self::Meta => "meta",
-            Self::Quarantine => "quarantine",
-        }
-    }
-
-    /// Whether its values are snapshots of owners.
-    pub fn holds_snapshots(self) -> bool {
-        matches!(
-            self,
-            Self::Breakers
-                | Self::Connections
-                | Self::Lockouts
-                | Self::Usage
-                | Self::Leases
-                | Self::Pins
-                | Self::LastGood
-                | Self::Handoffs
-        )
-    }
-}
 
 /// Why the store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -144,8 +32,8 @@ pub enum OpenError {
     /// The disk, the rights, or the files themselves.
     #[error("the store {} cannot be opened: {}; check the folder's rights, or move it away to start empty", .0.display(), .1)]
     Broken(PathBuf, sled::Error),
-    /// It grew and could not be rewritten.
-    #[error("the store {} could not be rewritten: {}", .0.display(), .1)]
+    /// It could not be rewritten.
+    #[error("the store {} could not be rewritten and is as it was: {}", .0.display(), .1)]
     Rewrite(PathBuf, io::Error),
 }
 
@@ -161,7 +49,7 @@ fn config(path: &Path) -> sled::Config {
     sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None)
 }
 
-fn open(path: &Path) -> Result<sled::Db, OpenError> {
+pub(super) fn open(path: &Path) -> Result<sled::Db, OpenError> {
     config(path).open().map_err(|error| match &error {
         sled::Error::Io(io) if is_lock(io) => OpenError::Locked(path.to_owned()),
         _ => OpenError::Broken(path.to_owned(), error),
@@ -176,16 +64,39 @@ fn is_lock(error: &io::Error) -> bool {
 impl Database {
     /// Opens the store, and rewrites it first if it is mostly waste (FC-063).
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        finish_rewrite(path).map_err(|error| OpenError::Rewrite(path.to_owned(), error))?;
-        let database = Self::of(open(path)?, path);
+        let database = Self::open_as_it_is(path)?;
         if !database.is_wasteful() {
             return Ok(database);
         }
-        database.rewrite()
+        match database.rewrite(&mut |_, _| {}) {
+            Ok((before, after)) => tracing::info!(before, after, "the store was rewritten"),
+            // It is as it was, and large: no reason to serve nobody.
+            Err(error) => tracing::warn!(%error, "the store stays as large as it is"),
+        }
+        Self::open_as_it_is(path)
     }
 
-    fn of(db: sled::Db, path: &Path) -> Self {
-        Self { db: Arc::new(Mutex::new(Some(db))), path: path.to_owned() }
+    /// Opens the store, however much waste it holds.
+    pub fn open_as_it_is(path: &Path) -> Result<Self, OpenError> {
+        let _turn = rewrite::Turn::take(path);
+        rewrite::finish(path).map_err(|error| OpenError::Rewrite(path.to_owned(), error))?;
+        Ok(Self { db: Arc::new(Mutex::new(Some(open(path)?))), path: path.to_owned() })
+    }
+
+    /// Whether there is one, or what a crash left of one.
+    pub fn exists(path: &Path) -> bool {
+        path.exists() || rewrite::replaced(path).exists()
+    }
+
+    /// Writes all records into a fresh store that takes this one's place, and closes it; bytes on disk
+    /// before and after. `seen`: a tree and how many of its records are done.
+    pub fn rewrite(self, seen: &mut dyn FnMut(&str, u64)) -> Result<(u64, u64), OpenError> {
+        let mut db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = match db.take() {
+            Some(old) => old,
+            None => open(&self.path)?,
+        };
+        rewrite::run(&self.path, old, seen).map_err(|error| OpenError::Rewrite(self.path.clone(), error))
     }
 
     /// Does something with the database, which is opened again if a failure closed it.
@@ -227,25 +138,6 @@ impl Database {
             Ok(records.map(|(key, value)| (key.len() + value.len()) as u64).sum())
         };
         self.with(count).unwrap_or(0)
-    }
-
-    /// Writes all live records into a fresh store and puts it in the old one's place.
-    pub fn rewrite(self) -> Result<Self, OpenError> {
-        let path = self.path.clone();
-        let before = self.size();
-        let fresh = beside(&path, "new");
-        let failed = |error: sled::Error| OpenError::Broken(path.clone(), error);
-        remove(&fresh).map_err(|error| OpenError::Rewrite(path.clone(), error))?;
-        let copy = open(&fresh)?;
-        copy.import(self.with(|db| Ok(db.export())).map_err(failed)?);
-        copy.flush().map_err(failed)?;
-        drop(copy);
-        // Its last handle: the swapped store is another one.
-        *self.db.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        swap(&path, &fresh).map_err(|error| OpenError::Rewrite(path.clone(), error))?;
-        let database = Self::of(open(&path)?, &path);
-        tracing::info!(before, after = database.size(), "the store was rewritten");
-        Ok(database)
     }
 
     /// Everything the owners start from. What cannot be read is moved to the quarantine tree, never
@@ -305,17 +197,6 @@ impl Database {
         self.flush()
     }
 
-    /// A value of the meta tree.
-    pub fn meta(&self, key: &str) -> Result<Option<Vec<u8>>, sled::Error> {
-        self.with(|db| Ok(db.open_tree(Tree::Meta.name())?.get(key)?.map(|value| value.to_vec())))
-    }
-
-    /// Sets a value of the meta tree, on disk when this returns.
-    pub fn set_meta(&self, key: &str, value: &[u8]) -> Result<(), sled::Error> {
-        self.with(|db| db.open_tree(Tree::Meta.name())?.insert(key, value))?;
-        self.flush()
-    }
-
     /// Every record of a tree.
     pub fn records(&self, tree: Tree) -> Result<Vec<(String, Vec<u8>)>, sled::Error> {
         let text = |key: sled::IVec| String::from_utf8_lossy(&key).into_owned();
@@ -360,38 +241,6 @@ pub(super) fn quarantine(
     let place = [tree.name().as_bytes(), b"/", key].concat();
     db.open_tree(Tree::Quarantine.name())?.insert(place, value)?;
     db.open_tree(tree.name())?.remove(key)?;
-    Ok(())
-}
-
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(suffix);
-    path.with_file_name(name)
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Old away, new in, old gone: at every moment one complete store exists under a known name.
-fn swap(path: &Path, fresh: &Path) -> io::Result<()> {
-    let old = beside(path, "old");
-    remove(&old)?;
-    fs::rename(path, &old)?;
-    fs::rename(fresh, path)?;
-    remove(&old)
-}
-
-/// A rewrite that a crash interrupted between its two renames is finished.
-fn finish_rewrite(path: &Path) -> io::Result<()> {
-    let old = beside(path, "old");
-    if !path.exists() && old.exists() {
-        fs::rename(&old, path)?;
-    }
     Ok(())
 }
 

@@ -10,7 +10,8 @@ use policy::usage::{Day, GroupBy, Groups, RETENTION_DAYS, Tally, Who, Written};
 
 use super::actor::Store;
 use super::codec::{self, Unreadable};
-use super::database::{Database, Tree, quarantine};
+use super::database::{Database, quarantine};
+use super::tree::Tree;
 
 /// Reads rows of these days, the last one included, and what is not written yet.
 #[derive(Clone, Copy, Debug, Message)]
@@ -48,7 +49,7 @@ fn key(day: Day, who: &Who) -> String {
     format!("{day}/{parts}")
 }
 
-fn read(key: &[u8], value: &[u8]) -> Result<(Who, Tally), Unreadable> {
+pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(Who, Tally), Unreadable> {
     type Owned = (Option<String>, Option<String>, Option<String>, Option<String>);
     let key = std::str::from_utf8(key).map_err(|_| Unreadable::Key)?;
     let (day, parts) = key.split_once('/').ok_or(Unreadable::Key)?;

@@ -5,7 +5,8 @@
 //! old one at every change: it is small, and what a failed write left behind goes with it.
 
 use super::codec::{self, Unreadable};
-use super::database::{Tree, quarantine};
+use super::database::quarantine;
+use super::tree::Tree;
 use crate::settings::Stored;
 
 const SETTING: &str = "setting:";
@@ -23,7 +24,7 @@ pub(super) fn load(db: &sled::Db) -> Result<Stored, sled::Error> {
     Ok(stored)
 }
 
-fn read(key: &[u8], value: &[u8], stored: &mut Stored) -> Result<(), Unreadable> {
+pub(super) fn read(key: &[u8], value: &[u8], stored: &mut Stored) -> Result<(), Unreadable> {
     let key = std::str::from_utf8(key).map_err(|_| Unreadable::Key)?;
     if let Some(connection) = key.strip_prefix(PROTECTION) {
         if codec::open::<bool>(value)? {

@@ -5,15 +5,16 @@ use policy::time::Millis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::database::Tree;
+use super::codec::Unreadable;
 use super::kept_entities;
+use super::tree::Tree;
 use super::vault::Vault;
 use crate::settings::{Kept, OwnSecrets, Secret, StoredConnection, StoredConnections};
 
 /// A connection as it is stored.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+pub(super) struct Row {
     fields: Map<String, Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sealed: Option<String>,
@@ -27,12 +28,15 @@ struct Row {
 
 /// Reads all of them; their secrets are still sealed.
 pub(super) fn load(db: &sled::Db) -> Result<StoredConnections, sled::Error> {
-    kept_entities::load(db, Tree::ProviderConnections, |row: Row| {
-        let Row { fields, sealed, sealed_proxy, created_at, updated_at } = row;
-        let secrets = sealed.map_or(Kept::Inherited, Kept::Sealed);
-        let proxy = sealed_proxy.map_or(Kept::Inherited, Kept::Sealed);
-        Ok(StoredConnection { fields, secrets, proxy, created_at, updated_at })
-    })
+    kept_entities::load(db, Tree::ProviderConnections, of_row)
+}
+
+/// What a record says.
+pub(super) fn of_row(row: Row) -> Result<StoredConnection, Unreadable> {
+    let Row { fields, sealed, sealed_proxy, created_at, updated_at } = row;
+    let secrets = sealed.map_or(Kept::Inherited, Kept::Sealed);
+    let proxy = sealed_proxy.map_or(Kept::Inherited, Kept::Sealed);
+    Ok(StoredConnection { fields, secrets, proxy, created_at, updated_at })
 }
 
 /// Puts these in the place of what is there.

@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::codec::{self, Unreadable};
-use super::database::{Tree, quarantine};
+use super::database::quarantine;
+use super::tree::Tree;
 use crate::settings::Shape;
 
 /// Reads all of a tree; `entity`: what a record says.
@@ -19,12 +20,22 @@ pub(super) fn load<R: DeserializeOwned, T>(
     let mut entities = BTreeMap::new();
     for entry in db.open_tree(tree.name())?.iter() {
         let (key, value) = entry?;
-        match name(tree, &key).and_then(|name| Ok((name, entity(codec::open(&value)?)?))) {
+        match read(tree, &key, &value, &entity) {
             Ok((name, entity)) => drop(entities.insert(name, entity)),
             Err(error) => quarantine(db, tree, &key, &value, &error)?,
         }
     }
     Ok(entities)
+}
+
+/// One record: what it is called, and what it says.
+pub(super) fn read<R: DeserializeOwned, T>(
+    tree: Tree,
+    key: &[u8],
+    value: &[u8],
+    entity: impl Fn(R) -> Result<T, Unreadable>,
+) -> Result<(String, T), Unreadable> {
+    Ok((name(tree, key)?, entity(codec::open(value)?)?))
 }
 
 /// What a record is called, if it may be called so.

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::codec::Unreadable;
-use super::database::Tree;
 use super::kept_entities;
+use super::tree::Tree;
 use crate::settings::{KeyHash, StoredKey, StoredKeys};
 
 /// A key as it is stored.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
+pub(super) struct Row {
     fields: Map<String, Json>,
     /// SHA-256 in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,15 +28,18 @@ struct Row {
 
 /// Reads all of them.
 pub(super) fn load(db: &sled::Db) -> Result<StoredKeys, sled::Error> {
-    kept_entities::load(db, Tree::Keys, |row: Row| {
-        let Row { fields, hash, mask, created_at, updated_at } = row;
-        // A hash that is none must not fall back to the file's secret.
-        let hash = match hash {
-            Some(text) => Some(KeyHash { hash: from_hex(&text).ok_or(Unreadable::Key)?, mask }),
-            None => None,
-        };
-        Ok(StoredKey { fields, hash, created_at, updated_at })
-    })
+    kept_entities::load(db, Tree::Keys, of_row)
+}
+
+/// What a record says.
+pub(super) fn of_row(row: Row) -> Result<StoredKey, Unreadable> {
+    let Row { fields, hash, mask, created_at, updated_at } = row;
+    // A hash that is none must not fall back to the file's secret.
+    let hash = match hash {
+        Some(text) => Some(KeyHash { hash: from_hex(&text).ok_or(Unreadable::Hash)?, mask }),
+        None => None,
+    };
+    Ok(StoredKey { fields, hash, created_at, updated_at })
 }
 
 /// Puts these in the place of what is there.

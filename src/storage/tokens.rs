@@ -10,7 +10,8 @@ use policy::token::Timetable;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{self, Unreadable, is_id};
-use super::database::{Tree, quarantine};
+use super::database::quarantine;
+use super::tree::Tree;
 
 /// The newest tokens of one connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ pub(super) fn load(db: &sled::Db) -> Result<HashMap<ConnectionId, StoredTokens>,
     Ok(found)
 }
 
-fn read(key: &[u8], value: &[u8]) -> Result<(ConnectionId, StoredTokens), Unreadable> {
+pub(super) fn read(key: &[u8], value: &[u8]) -> Result<(ConnectionId, StoredTokens), Unreadable> {
     let key = std::str::from_utf8(key).ok().filter(|key| is_id(key)).ok_or(Unreadable::Key)?;
     Ok((key.into(), codec::open(value)?))
 }

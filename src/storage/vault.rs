@@ -5,7 +5,7 @@
 //! `SWITCHTOWER_STORE_KEY`, or the file `<store.path>.key` that is made beside the store.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ fn bound(id: &str) -> Vec<u8> {
 
 /// The key file of a store.
 pub fn key_path(store: &Path) -> PathBuf {
-    super::database::beside(store, "key")
+    super::rewrite::beside(store, "key")
 }
 
 fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
@@ -153,7 +153,7 @@ fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
 
 /// Written whole under another name first: a crash leaves no half key.
 fn make(path: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
-    let fresh = super::database::beside(path, "new");
+    let fresh = super::rewrite::beside(path, "new");
     match fs::remove_file(&fresh) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -163,10 +163,7 @@ fn make(path: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
     writeln!(file, "{text}")?;
     file.sync_all()?;
     fs::rename(&fresh, path)?;
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => File::open(".")?.sync_all(),
-    }
+    super::rewrite::sync_folder_of(path)
 }
 
 /// Somebody may have a reason; that others can read it is still worth a word.

@@ -6,6 +6,7 @@ mod commands;
 mod explain;
 mod settings;
 mod status;
+mod store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -79,7 +80,7 @@ enum Command {
         #[arg(long)]
         no_log: bool,
     },
-    /// Read the store of a stopped instance.
+    /// Look at the store of a stopped instance, or make it smaller.
     Store {
         #[command(subcommand)]
         command: StoreCommand,
@@ -90,6 +91,14 @@ enum Command {
 enum StoreCommand {
     /// Print every record as a JSON line; hashes are left out.
     Dump,
+    /// Read every record as a start would, and name those that it could not use.
+    Verify,
+    /// Write it anew without what was overwritten; whenever this is killed, the old or the new one is there.
+    Compact {
+        /// Take records that cannot be read along as they are, instead of refusing.
+        #[arg(long)]
+        with_bad: bool,
+    },
 }
 
 /// A running instance.
@@ -117,6 +126,10 @@ pub fn main() -> ExitCode {
             client::reset(&config, &instance, provider.as_deref(), connection.as_deref(), model.as_deref())
         }
         Command::DemoUpstream { listen, no_log } => commands::demo_upstream(listen, !no_log),
-        Command::Store { command: StoreCommand::Dump } => commands::store_dump(&config),
+        Command::Store { command } => match command {
+            StoreCommand::Dump => store::dump(&config),
+            StoreCommand::Verify => store::verify(&config),
+            StoreCommand::Compact { with_bad } => store::compact(&config, with_bad),
+        },
     }
 }

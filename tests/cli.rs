@@ -71,7 +71,14 @@ fn a_refused_config_exits_2_and_every_finding_is_told() {
     let check = on(&site, &["check"]);
     assert_eq!((check.code, check.err.as_str()), (2, ""), "{check:?}");
     assert_findings(&check.out, &site, wanted);
-    for arguments in [["serve"].as_slice(), &[], &["settings"], &["store", "dump"]] {
+    for arguments in [
+        ["serve"].as_slice(),
+        &[],
+        &["settings"],
+        &["store", "dump"],
+        &["store", "verify"],
+        &["store", "compact"],
+    ] {
         let said = on(&site, arguments);
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{arguments:?}: {said:?}");
         assert_findings(&said.err, &site, wanted);

@@ -2,6 +2,8 @@
 //! large it may become (FC-063). Records are written with sled itself while nobody runs.
 
 mod process;
+#[path = "store/tools.rs"]
+mod tools;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -264,6 +266,8 @@ fn fc_125_whoever_comes_second_says_so_and_changes_nothing_on_disk() {
     for (arguments, advice) in [
         (["serve"].as_slice(), "stop that one, or give this one another `store.path`"),
         (["store", "dump"].as_slice(), "a running instance answers `switchtower status`"),
+        (["store", "verify"].as_slice(), "a running instance answers `switchtower status`"),
+        (["store", "compact"].as_slice(), "a running instance answers `switchtower status`"),
     ] {
         let second = site.command().args(arguments).stderr(std::process::Stdio::piped()).output().unwrap();
         let error = String::from_utf8_lossy(&second.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! Commands that work on this machine's files: serve, check, demo-upstream, store.
+//! Commands that work on this machine's files: serve, check, demo-upstream.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -6,11 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use policy::strategy;
-use serde_json::{Value, json};
 
 use crate::demo::{self, DemoSettings};
 use crate::settings::{Finding, Loaded, Stored, load_with, unknown_variables};
-use crate::storage::{Database, OpenError, Tree};
 use crate::{app, telemetry};
 
 /// A refused config or wrong usage.
@@ -126,46 +124,4 @@ pub(super) fn demo_upstream(listen: SocketAddr, log: bool) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(format!("cannot listen on {listen}: {error}")),
     }
-}
-
-/// `switchtower store dump`.
-pub(super) fn store_dump(config: &Path) -> ExitCode {
-    let loaded = match load(config) {
-        Ok(loaded) => loaded,
-        Err(findings) => return refused(&findings),
-    };
-    let path = &loaded.settings.store.path;
-    if !path.exists() {
-        return failed(format!("there is no store at {}", path.display()));
-    }
-    let database = match Database::open(path) {
-        Ok(database) => database,
-        Err(error @ OpenError::Locked(_)) => {
-            return failed(format!("{error}; a running instance answers `switchtower status`"));
-        }
-        Err(error) => return failed(error),
-    };
-    for tree in Tree::ALL {
-        let records = match database.records(tree) {
-            Ok(records) => records,
-            Err(error) => return failed(error),
-        };
-        for (key, value) in records {
-            say(&line(tree, &key, &value).to_string());
-        }
-    }
-    ExitCode::SUCCESS
-}
-
-/// One record; hashes and the salt are nobody's to read.
-fn line(tree: Tree, key: &str, value: &[u8]) -> Value {
-    let mut shown = match tree {
-        Tree::Meta => Value::from("[redacted]"),
-        _ => serde_json::from_slice(value)
-            .unwrap_or_else(|_| String::from_utf8_lossy(value).into_owned().into()),
-    };
-    if let Some(hash) = shown.pointer_mut("/data/hash").filter(|_| tree == Tree::Keys) {
-        *hash = "[redacted]".into();
-    }
-    json!({"tree": tree.name(), "key": key, "value": shown})
 }

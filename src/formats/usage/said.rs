@@ -66,6 +66,10 @@ const DETAILS: [(&str, Level); 4] = [
     ("output_tokens_details", Level::Output),
 ];
 
+/// More tokens than any answer takes: such a number is a fault of who says it. Believed, one of them
+/// would use up a client's budget and drown a day's sums.
+pub(super) const MOST: u64 = 1_000_000_000;
+
 /// The numbers of one object; 0 where it says none. Of several names for one the largest holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
@@ -86,6 +90,9 @@ pub(super) struct Said {
 
 impl Said {
     fn put(&mut self, count: Count, number: u64) {
+        if number > MOST {
+            return;
+        }
         let place = match count {
             Count::Input => &mut self.input,
             Count::Tools => &mut self.tools,

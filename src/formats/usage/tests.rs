@@ -1,5 +1,6 @@
 use policy::usage::Tokens;
 
+use super::said::MOST;
 use super::{LONGEST, Usage};
 
 fn read(bytes: &[u8], chunk: usize) -> Tokens {
@@ -196,11 +197,18 @@ fn bytes_without_the_name_leave_nothing_behind() {
     assert_eq!(usage.rest.capacity(), 0);
 }
 
+/// A client's budget is charged with what is said here.
 #[test]
-fn numbers_beyond_all_bounds_do_not_overflow() {
-    let most = u64::MAX;
-    let text = format!(
-        r#"{{"usage":{{"input_tokens":{most},"cache_read_input_tokens":{most},"output_tokens":{most}}}}}"#
-    );
-    check(&[("all of them", &text, [most, most, 0, most, 0])]);
+fn a_number_beyond_all_bounds_says_nothing() {
+    let text = |number: u64| {
+        format!(
+            r#"{{"usage":{{"input_tokens":{number},"cache_read_input_tokens":{number},"output_tokens":{number}}}}}"#
+        )
+    };
+    check(&[
+        ("the most", &text(MOST), [2 * MOST, MOST, 0, MOST, 0]),
+        ("more", &text(MOST + 1), [0; 5]),
+        ("all there is", &text(u64::MAX), [0; 5]),
+        ("beside others", &text(u64::MAX).replacen(&u64::MAX.to_string(), "7", 1), [7, 0, 0, 0, 0]),
+    ]);
 }

@@ -110,6 +110,25 @@ fn fc_028_a_stream_without_output_is_a_failed_attempt() {
     }
 }
 
+/// (iii) to (v): and so is an answer that is not streamed.
+#[test]
+fn fc_028_a_whole_answer_without_output_is_a_failed_attempt() {
+    let nothing = [
+        ["{\"choices\":[{\"message\":{\"content\":null},\"finish_reason\":\"stop\"}]}", "{\"choices\":[]}"],
+        ["{\"type\":\"message\",\"content\":[],\"stop_reason\":\"end_turn\"}", "{\"content\":[]}"],
+        ["{\"status\":\"completed\",\"output\":[]}", "{\"object\":\"response\",\"output\":[]}"],
+    ];
+    for (dialect, bodies) in ALL.into_iter().zip(nothing) {
+        for body in bodies.into_iter().chain(["{}", ""]) {
+            let world = pair(dialect);
+            world.upstream("a").answers(Answer::json(200, body));
+            world.upstream("b").answers(Answer::good("b"));
+            world.post(dialect.route, serde_json::json!({"model": "m", "max_tokens": 9})).served_by("b");
+            assert_eq!((world.upstream("a").asked(), world.failures("a")), (1, 0), "{body}");
+        }
+    }
+}
+
 #[test]
 fn fc_028_of_a_single_target_it_is_told_as_empty() {
     for dialect in ALL {

@@ -226,7 +226,7 @@ fn failed_message(story: &Story) -> String {
 /// What moves the limit that was reached, for the end of a message (FC-092).
 fn knob(status: u16, lack: Option<Lack>) -> String {
     match (lack, status) {
-        (Some(Lack::Time(limit)), _) => format!("; the limit is `stream.{}`", limit.setting()),
+        (Some(Lack::Time(limit)), _) => format!("; the limit is `{}`", limit.setting()),
         (None, 504) => {
             "; the limits are `upstream.first_byte_timeout` (of a stream at most 120 s) and a combo's \
              `target_timeout_ms`"

@@ -14,7 +14,7 @@ use policy::verdict::{End, Signal, Verdict, judge};
 use serde_json::json;
 
 use super::Worker;
-use super::commit::{Unfit, whole};
+use super::commit::{Allowed, Unfit, whole};
 use super::fault::Fault;
 use super::send::{Shot, send};
 use crate::formats::redact;
@@ -85,9 +85,11 @@ async fn ask(worker: &Worker, endpoint: &Endpoint, route: Route, body: Bytes) ->
         let said = fault.answer.map(|kept| redact::text_of(&kept.body)).unwrap_or_default();
         return Shown { signal: fault.signal, status: Some(status), said };
     }
-    let end = match whole((None, hit.answer.body), limit, None, None).await {
+    let allowed = Allowed::new(limit, limit);
+    let end = match whole((None, hit.answer.body), allowed, None, None).await {
         Ok(_) => End::Status(status),
         Err(Unfit::Ended(end)) => end,
+        Err(Unfit::Late) => End::StallBeforeCommit,
         Err(Unfit::Failed(_) | Unfit::Breaks(_)) => End::Empty,
     };
     Shown { status: Some(status), ..Shown::end(end) }

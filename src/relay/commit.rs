@@ -14,7 +14,7 @@ use policy::catalogue::Dialect;
 use policy::stream::Limit;
 use policy::validation::{Breach, Validation};
 use policy::verdict::{End, Transport};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::close::{Close, Read};
 use super::held::Held;
@@ -45,6 +45,8 @@ pub(super) enum Unfit {
     Failed(Bytes),
     /// It is not what the combo expects.
     Breaks(Breach),
+    /// It took longer than it may.
+    Late,
 }
 
 impl From<End> for Unfit {
@@ -53,36 +55,67 @@ impl From<End> for Unfit {
     }
 }
 
+/// How long an answer that is not streamed may take, from its head on: bytes that drip keep nobody
+/// waiting for ever (flow 6.1, FC-112).
+#[derive(Clone, Copy)]
+pub(super) struct Allowed {
+    /// How long the upstream may say nothing.
+    silence: Duration,
+    /// When all of it must be there; `None`: whenever it likes.
+    by: Option<Instant>,
+}
+
+impl Allowed {
+    /// The head has come now. `body`: what all of it may take; zero: no limit.
+    pub(super) fn new(silence: Duration, body: Duration) -> Self {
+        Self { silence, by: (!body.is_zero()).then(|| Instant::now() + body) }
+    }
+
+    fn is_over(&self) -> bool {
+        self.by.is_some_and(|by| by <= Instant::now())
+    }
+
+    async fn next(&self, body: &mut AnswerBody) -> Result<Option<Bytes>, Unfit> {
+        let left = self.by.map_or(Duration::MAX, |by| by.saturating_duration_since(Instant::now()));
+        match next(body, self.silence.min(left)).await {
+            Err(End::StallBeforeCommit) | Ok(Some(_)) if self.is_over() => Err(Unfit::Late),
+            read => Ok(read?),
+        }
+    }
+}
+
 /// Reads an answer that is not streamed until it may be given to the client, from its `first` bytes
-/// on if they have been looked at. `silence`: how long the upstream may say nothing meanwhile;
-/// `answers`: its dialect, if the model's words are in it; `expected`: what the combo wants of them.
+/// on if they have been looked at. `answers`: its dialect, if the model's words are in it;
+/// `expected`: what the combo wants of them.
 pub(super) async fn whole(
     (first, mut body): (Option<Bytes>, AnswerBody),
-    silence: Duration,
+    allowed: Allowed,
     answers: Option<Dialect>,
     expected: Option<&Validation>,
 ) -> Result<Committed, Unfit> {
     let first = match first {
         Some(first) => Some(first),
-        None => next(&mut body, silence).await?,
+        None => allowed.next(&mut body).await?,
     };
     let Some(first) = first else { return Err(End::Empty.into()) };
     let mut read = Held::One(first);
     while read.len() < WHOLE {
-        match next(&mut body, silence).await? {
+        match allowed.next(&mut body).await? {
             Some(part) => read.push(part),
             None => return fit(read.join(), answers, expected),
         }
     }
-    Ok(Committed::Body(read.join(), Box::new(Remainder { body, silence, timer: None })))
+    Ok(Committed::Body(read.join(), Box::new(Remainder { body, allowed, quiet: None, end: None })))
 }
 
-/// What is still to come of an answer that is not streamed. Its length is anybody's guess, a
-/// silence within it is not: it may last as long as before commit.
+/// What is still to come of an answer that is not streamed: it may take what it might before commit.
 pub(super) struct Remainder {
     body: AnswerBody,
-    silence: Duration,
-    timer: Option<Pin<Box<Sleep>>>,
+    allowed: Allowed,
+    /// Since the last bytes.
+    quiet: Option<Pin<Box<Sleep>>>,
+    /// Of all of it.
+    end: Option<Pin<Box<Sleep>>>,
 }
 
 impl Remainder {
@@ -94,12 +127,9 @@ impl Remainder {
     /// The next bytes, or how it ended.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
         match self.body.poll_next_unpin(cx) {
-            Poll::Pending => {
-                let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(self.silence)));
-                timer.as_mut().poll(cx).map(|()| Read::End(Close::Limit(Limit::Idle)))
-            }
+            Poll::Pending => self.poll_clocks(cx),
             Poll::Ready(read) => {
-                self.timer = None;
+                self.quiet = None;
                 Poll::Ready(match read {
                     Some(Ok(bytes)) => Read::Bytes(bytes),
                     Some(Err(_)) => Read::End(Close::Truncated),
@@ -107,6 +137,20 @@ impl Remainder {
                 })
             }
         }
+    }
+}
+
+impl Remainder {
+    fn poll_clocks(&mut self, cx: &mut Context<'_>) -> Poll<Read> {
+        let Allowed { silence, by } = self.allowed;
+        if let Some(by) = by {
+            let end = self.end.get_or_insert_with(|| Box::pin(sleep_until(by)));
+            if end.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Read::End(Close::Limit(Limit::Body)));
+            }
+        }
+        let quiet = self.quiet.get_or_insert_with(|| Box::pin(sleep(silence)));
+        quiet.as_mut().poll(cx).map(|()| Read::End(Close::Limit(Limit::Idle)))
     }
 }
 

@@ -13,7 +13,7 @@ use policy::time::Millis;
 use policy::verdict::{End, Transport};
 
 use super::cascade::Run;
-use super::commit::{Committed, Unfit, next, whole};
+use super::commit::{Allowed, Committed, Unfit, next, whole};
 use super::fault::Fault;
 use super::send::Hit;
 use super::source::{Bounds, Source};
@@ -141,12 +141,14 @@ impl Run<'_> {
             Opened::Other(head, first, body) => {
                 let dialect = self.inquiry.route.dialect();
                 let expected = self.plan.validation.as_deref();
-                match whole((first, *body), limit, self.inquiry.route.answers(), expected).await {
+                let allowed = Allowed::new(limit, timeouts.body);
+                match whole((first, *body), allowed, self.inquiry.route.answers(), expected).await {
                     // A client that reads events would find none, and no error: an empty answer.
                     Ok(_) if self.wants_events() => Err(Fault::of(End::Transport(Transport::BadAnswer))),
                     Ok(committed) => Ok((head, committed)),
                     Err(Unfit::Ended(end)) => Err(Fault::of(end)),
                     Err(Unfit::Breaks(breach)) => Err(Fault::breaks(breach)),
+                    Err(Unfit::Late) => Err(Fault::late(Limit::Body)),
                     Err(Unfit::Failed(said)) => {
                         let status = sight::failure(&said).status;
                         let now = self.worker.tower.owners.clock.now();

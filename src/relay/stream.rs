@@ -336,7 +336,7 @@ fn late(limit: Limit) -> String {
         Limit::FirstContent => "nothing meaningful came in time",
         Limit::ContentStall => "the upstream sent no output and no reasoning for too long",
         Limit::Idle => "the upstream sent no byte for too long",
-        Limit::Total | Limit::Attempt => "the answer took longer than it may",
+        Limit::Total | Limit::Attempt | Limit::Body => "the answer took longer than it may",
     };
     format!("{what} (setting `{}`)", limit.setting())
 }

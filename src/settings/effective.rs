@@ -28,9 +28,10 @@ pub struct Effective {
 }
 
 /// Keys of a connection that take the place of a section's.
-const OVERRIDES: [(&str, &str); 18] = [
+const OVERRIDES: [(&str, &str); 19] = [
     ("connections[].timeouts.connect", "upstream.connect_timeout"),
     ("connections[].timeouts.first_byte", "upstream.first_byte_timeout"),
+    ("connections[].timeouts.body", "upstream.body_timeout"),
     ("connections[].timeouts.first_content", "stream.first_content_timeout"),
     ("connections[].timeouts.content_stall", "stream.content_stall_timeout"),
     ("connections[].timeouts.idle", "stream.idle_timeout"),

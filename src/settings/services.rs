@@ -80,6 +80,9 @@ pub struct Upstream {
     pub connect_timeout: Duration,
     /// Limit from the sent request to the first byte of the answer.
     pub first_byte_timeout: Duration,
+    /// Limit to all of an answer that is not streamed, from its head on; zero: none; `None`: as long as
+    /// its first byte may take.
+    pub body_timeout: Option<Duration>,
     /// How long an idle connection is kept.
     pub pool_idle: Duration,
     /// How old a kept connection may become.

@@ -29,11 +29,12 @@ const CREDENTIAL: &str = "connections[].credential";
 const EXPIRES: &str = "connections[].expires_at";
 const PROXY: &str = "connections[].proxy";
 /// What stays with the file: no body can say it, or, of the proxy, none did.
-const OF_FILE: [&str; 14] = [
+const OF_FILE: [&str; 15] = [
     "connections[].headers",
     PROXY,
     "connections[].timeouts.connect",
     "connections[].timeouts.first_byte",
+    "connections[].timeouts.body",
     "connections[].timeouts.first_content",
     "connections[].timeouts.content_stall",
     "connections[].timeouts.idle",

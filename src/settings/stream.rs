@@ -74,6 +74,8 @@ pub struct Timeouts {
     pub connect: Option<Duration>,
     /// Instead of `upstream.first_byte_timeout`.
     pub first_byte: Option<Duration>,
+    /// Instead of `upstream.body_timeout`.
+    pub body: Option<Duration>,
     /// Instead of `stream.first_content_timeout`.
     pub first_content: Option<Duration>,
     /// Instead of `stream.content_stall_timeout`.
@@ -93,6 +95,7 @@ impl Timeouts {
         Self {
             connect: self.connect.or(below.connect),
             first_byte: self.first_byte.or(below.first_byte),
+            body: self.body.or(below.body),
             first_content: self.first_content.or(below.first_content),
             content_stall: self.content_stall.or(below.content_stall),
             idle: self.idle.or(below.idle),

@@ -71,7 +71,9 @@ impl Route {
 pub struct StreamTimeouts {
     /// Until the response headers; never zero.
     pub first_byte: Duration,
-    /// From there until the first meaningful frame.
+    /// All of an answer that is not streamed, from its head on.
+    pub body: Duration,
+    /// From the head until the first meaningful frame.
     pub first_content: Duration,
     /// Without output or reasoning.
     pub content_stall: Duration,

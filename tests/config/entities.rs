@@ -35,16 +35,16 @@ fn each_mistake_of_a_provider_is_found_at_its_line() {
         ),
         (&provider("http2 = false"), 5, "providers[].http2", "unknown key"),
         (
-            &provider("timeouts = { body = \"1s\" }"),
+            &provider("timeouts = { answer = \"1s\" }"),
             5,
-            "providers[].timeouts.body",
-            "accepted: connect, first_byte, first_content, content_stall, idle, total, attempt",
+            "providers[].timeouts.answer",
+            "accepted: connect, first_byte, body, first_content, content_stall, idle, total, attempt",
         ),
         (
             &provider("models = [{ id = \"a\", timeouts = { connect = \"1s\" } }]"),
             5,
             "providers[].models[].timeouts.connect",
-            "accepted: first_byte, first_content, content_stall, idle, total, attempt",
+            "accepted: first_byte, body, first_content, content_stall, idle, total, attempt",
         ),
         (
             &provider("watchdog = { warmup_ms = 1 }"),

@@ -227,6 +227,7 @@ fn a_connection_beats_its_model_which_beats_the_provider_which_beats_the_section
     let limits = |connection: &str, model: &str| *endpoints[connection].limits(&model.into());
     let of = |[first_byte, first_content, content_stall, idle, total, attempt]: [u64; 6]| StreamTimeouts {
         first_byte: seconds(first_byte),
+        body: seconds(first_byte),
         first_content: seconds(first_content),
         content_stall: seconds(content_stall),
         idle: seconds(idle),
@@ -251,6 +252,22 @@ fn a_level_that_says_no_limit_of_silence_is_asked_no_further() {
     let idle = |connection: &str, model: &str| endpoints[connection].limits(&model.into()).idle;
     assert_eq!(idle("none", "plain"), Duration::ZERO, "the section's");
     assert_eq!(idle("own", "slow"), seconds(7));
+}
+
+/// Flow 6.1: the whole body has what the first byte has, unless somebody says otherwise.
+#[test]
+fn the_body_may_take_what_the_first_byte_may() {
+    let body = |text: &str, variables: Variables<'_>| {
+        let settings = load_text(&(text.to_owned() + LEVELS), variables).unwrap().settings;
+        let endpoints = endpoints(&settings, &Default::default(), &Default::default(), &Default::default());
+        ["own", "none"].map(|connection| endpoints[connection].limits(&"plain".into()).body.as_secs())
+    };
+    assert_eq!(body("", &[]), [3, 1]);
+    assert_eq!(body("[upstream]\nbody_timeout = \"5s\"", &[]), [5, 5]);
+    assert_eq!(body("", &[("FETCH_BODY_TIMEOUT_MS", "0")]), [0, 0], "no limit");
+    let own = LEVELS.replace("first_byte = \"3s\"", "first_byte = \"3s\", body = \"4s\"");
+    let endpoints = endpoints(&settings(&own), &Default::default(), &Default::default(), &Default::default());
+    assert_eq!(endpoints["own"].limits(&"plain".into()).body, seconds(4));
 }
 
 const WATCHDOGS: &str = r#"

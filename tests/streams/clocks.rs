@@ -277,6 +277,31 @@ fn fc_092_an_error_of_time_names_its_setting() {
     }
 }
 
+/// Flow 6.1, FC-112: an answer that is not streamed and drips, which no limit of silence ends.
+#[test]
+fn fc_112_an_upstream_that_drips_is_given_up() {
+    let keys = "format = \"openai\"\ntimeouts = { body = \"500ms\" }";
+    let setup = Setup::new().provider_with("a", 1, keys).provider("b", 1).combo("m", &["a", "b"]);
+    let world = setup.start();
+    let json = "content-type: application/json\r\n";
+    let drips = |answer: Answer| {
+        (0..200).fold(answer, |answer, _| answer.chunk(" ").pauses(Duration::from_millis(20)))
+    };
+    world.upstream("a").answers(drips(Answer::chunked(200, json)));
+    let failed = world.ask("a/x");
+    failed.is_error(504, "gateway_timeout");
+    assert!(failed.text().contains("`upstream.body_timeout`"), "{}", failed.text());
+    assert_eq!(world.ask("m").json()["served_by"], "b", "another may be quicker");
+    // Longer than 1 MiB it has begun already: what is there is told as cut.
+    let long = Answer::chunked(200, json).chunk(format!("{{\"text\":\"{}", "x".repeat(1100 * 1024)));
+    world.upstream("a").answers(drips(long));
+    let begun = world.ask("m");
+    assert_eq!(begun.status, 200);
+    assert_ne!(begun.end, End::Complete);
+    eventually("the vendor is told each time", || world.upstream("a").closed() == 3);
+    eventually("the slot is free", || world.in_flight("a-1") == 0);
+}
+
 /// Every limit off: nothing ends, and nothing else changes.
 #[test]
 fn without_limits_streams_flow() {

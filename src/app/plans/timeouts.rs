@@ -58,8 +58,10 @@ fn over(typed: Typed, below: Typed) -> Typed {
 fn resolve(settings: &Settings, (typed, watchdog): Typed) -> StreamTimeouts {
     let (upstream, stream) = (&settings.upstream, &settings.stream);
     let watchdog = watchdog.resolve(settings.resilience.stream_recovery.watchdog);
+    let first_byte = typed.first_byte.unwrap_or(upstream.first_byte_timeout);
     StreamTimeouts {
-        first_byte: typed.first_byte.unwrap_or(upstream.first_byte_timeout),
+        first_byte,
+        body: typed.body.or(upstream.body_timeout).unwrap_or(first_byte),
         first_content: typed.first_content.unwrap_or(stream.first_content),
         content_stall: typed.content_stall.unwrap_or(stream.content_stall),
         idle: typed.idle.unwrap_or(stream.idle),

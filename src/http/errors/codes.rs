@@ -121,6 +121,7 @@ impl Code {
             Lack::Time(Limit::Idle) => Self::StreamIdleTimeout,
             Lack::Time(Limit::Total) => Self::StreamTotalTimeout,
             Lack::Time(Limit::Attempt) => Self::StreamAttemptTimeout,
+            Lack::Time(Limit::Body) => Self::GatewayTimeout,
         }
     }
 }

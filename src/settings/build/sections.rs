@@ -137,6 +137,7 @@ fn upstream(context: &mut Context<'_>) -> Upstream {
     Upstream {
         connect_timeout: span(root, "upstream.connect_timeout"),
         first_byte_timeout: span(root, "upstream.first_byte_timeout"),
+        body_timeout: root.is_given("upstream.body_timeout").then(|| span(root, "upstream.body_timeout")),
         pool_idle: span(root, "upstream.pool_idle"),
         pool_lifetime: span(root, "upstream.pool_lifetime"),
         ca_file: ca_file(context),

@@ -42,6 +42,7 @@ pub(super) fn timeouts(sheet: &Sheet, list: &str) -> Timeouts {
     Timeouts {
         connect: span("connect"),
         first_byte: span("first_byte"),
+        body: span("body"),
         first_content: span("first_content"),
         content_stall: span("content_stall"),
         idle: span("idle"),

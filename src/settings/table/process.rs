@@ -2,7 +2,7 @@
 
 use policy::time::{DAY, HOUR, MINUTE};
 
-use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, Row, row};
+use super::{ANSWER_LIMIT, DIAL_LIMIT, FLAG, Row, STREAM_LIMIT, row};
 use crate::settings::kind::{Kind, Shape};
 
 const MESSAGES: Kind = Kind::Whole(1, 1_000_000);
@@ -33,6 +33,7 @@ pub(super) const ROWS: &[Row] = &[
     // [upstream]
     row("upstream.connect_timeout", DIAL_LIMIT, "10s", "", "limit on name lookup, TCP and TLS together").env("FETCH_CONNECT_TIMEOUT_MS"),
     row("upstream.first_byte_timeout", ANSWER_LIMIT, "600s", "", "limit from the sent request to the first byte of the answer; without its variable REQUEST_TIMEOUT_MS counts").env("FETCH_TIMEOUT_MS"),
+    row("upstream.body_timeout", STREAM_LIMIT, "600s", "", "limit to all of an answer that is not streamed, from its head on; 0s = none; absent: as long as its first byte may take").env("FETCH_BODY_TIMEOUT_MS"),
     row("upstream.pool_idle", Kind::Span(0, HOUR), "15s", "", "how long an idle connection is kept; shorter than what providers keep"),
     row("upstream.pool_lifetime", Kind::Span(1, DAY), "10m", "", "how old a kept connection may become"),
     row("upstream.ca_file", Kind::Text(Shape::OptionalPath), "", "", "extra root certificates (PEM); relative to this file's folder"),

@@ -37,6 +37,8 @@ pub enum Limit {
     Total,
     /// The attempt took too long.
     Attempt,
+    /// An answer that is not streamed took too long, from its head on.
+    Body,
 }
 
 impl Limit {
@@ -48,6 +50,7 @@ impl Limit {
             Self::Idle => "STREAM_IDLE_TIMEOUT",
             Self::Total => "STREAM_TOTAL_TIMEOUT",
             Self::Attempt => "STREAM_ATTEMPT_TIMEOUT",
+            Self::Body => "gateway_timeout",
         }
     }
 
@@ -62,11 +65,12 @@ impl Limit {
     /// The setting that moves it.
     pub fn setting(self) -> &'static str {
         match self {
-            Self::FirstContent => "first_content_timeout",
-            Self::ContentStall => "content_stall_timeout",
-            Self::Idle => "idle_timeout",
-            Self::Total => "total_timeout",
-            Self::Attempt => "attempt_deadline",
+            Self::FirstContent => "stream.first_content_timeout",
+            Self::ContentStall => "stream.content_stall_timeout",
+            Self::Idle => "stream.idle_timeout",
+            Self::Total => "stream.total_timeout",
+            Self::Attempt => "stream.attempt_deadline",
+            Self::Body => "upstream.body_timeout",
         }
     }
 }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use actors::router::family::Restored;
 use policy::ids::ConnectionId;
@@ -56,6 +58,22 @@ pub(super) fn open(path: &Path) -> Result<sled::Db, OpenError> {
     })
 }
 
+/// How long sled's threads may hold a store that was closed.
+const LETTING_GO: Duration = Duration::from_secs(10);
+
+/// Opens a store that this process has just closed: sled's threads let go of it a moment later.
+pub(super) fn open_again(path: &Path) -> Result<sled::Db, OpenError> {
+    let closed = Instant::now();
+    loop {
+        match open(path) {
+            Err(OpenError::Locked(_)) if closed.elapsed() < LETTING_GO => {
+                thread::sleep(Duration::from_millis(5))
+            }
+            opened => return opened,
+        }
+    }
+}
+
 /// sled tells a held lock only in words.
 fn is_lock(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.to_string().contains("could not acquire lock")
@@ -73,11 +91,15 @@ impl Database {
             // It is as it was, and large: no reason to serve nobody.
             Err(error) => tracing::warn!(%error, "the store stays as large as it is"),
         }
-        Self::open_as_it_is(path)
+        Self::opened(path, open_again)
     }
 
     /// Opens the store, however much waste it holds.
     pub fn open_as_it_is(path: &Path) -> Result<Self, OpenError> {
+        Self::opened(path, open)
+    }
+
+    fn opened(path: &Path, open: fn(&Path) -> Result<sled::Db, OpenError>) -> Result<Self, OpenError> {
         let _turn = rewrite::Turn::take(path);
         rewrite::finish(path).map_err(|error| OpenError::Rewrite(path.to_owned(), error))?;
         Ok(Self { db: Arc::new(Mutex::new(Some(open(path)?))), path: path.to_owned() })

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::database::{OpenError, open};
+use super::database::{OpenError, open, open_again};
 
 /// What is told of the work: a tree, and how many of its records are done.
 type Seen<'a> = &'a mut dyn FnMut(&str, u64);
@@ -57,7 +57,7 @@ impl<'a> Rewrite<'a> {
 
     /// Read from the disk again, the fresh one holds what the old one does.
     fn compare(&self, seen: Seen<'_>) -> io::Result<()> {
-        let fresh = open(&self.fresh).map_err(told)?;
+        let fresh = open_again(&self.fresh).map_err(told)?;
         for name in self.old.tree_names() {
             let (here, there) = (self.old.open_tree(&name)?, fresh.open_tree(&name)?);
             let (mut there, mut done) = (there.iter(), 0);

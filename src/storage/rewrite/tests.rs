@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::{Rewrite, beside, replaced};
 use crate::storage::database::tests::Folder;
@@ -40,8 +41,21 @@ fn contents(db: &sled::Db) -> Vec<(String, Vec<u8>, Vec<u8>)> {
     all
 }
 
+/// As a start opens it, when the threads of who had it before have let it go.
+fn opened(path: &Path) -> Database {
+    let started = Instant::now();
+    loop {
+        match Database::open_as_it_is(path) {
+            Err(OpenError::Locked(_)) if started.elapsed() < Duration::from_secs(10) => {
+                std::thread::yield_now()
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
 fn reopened(path: &Path) -> Vec<(String, Vec<u8>, Vec<u8>)> {
-    Database::open(path).unwrap().with(|db| Ok(contents(db))).unwrap()
+    opened(path).with(|db| Ok(contents(db))).unwrap()
 }
 
 fn names(folder: &Folder) -> Vec<String> {
@@ -57,11 +71,11 @@ fn fc_063_a_rewrite_keeps_every_record_and_gives_room_back() {
     let path = folder.0.join("store");
     let wanted = fill(&path);
     let mut seen = Vec::new();
-    let database = Database::open_as_it_is(&path).unwrap();
+    let database = opened(&path);
     let (before, after) = database.rewrite(&mut |tree, done| seen.push((tree.to_owned(), done))).unwrap();
     assert!(after < before / 2, "{before} bytes, then {after}");
     assert!(seen.contains(&("meta".to_owned(), 200)), "{} told", seen.len());
-    assert_eq!(Database::open_as_it_is(&path).unwrap().size(), after);
+    assert_eq!(opened(&path).size(), after);
     assert!(wanted.len() == 401 && reopened(&path) == wanted);
     assert_eq!(names(&folder), ["store"]);
 }
@@ -80,7 +94,7 @@ fn fc_063_a_crash_after_any_step_loses_nothing() {
         let folder = Folder::new("rewrite-crash");
         let path = folder.0.join("store");
         let wanted = fill(&path);
-        let database = super::open(&path).unwrap();
+        let database = super::open_again(&path).unwrap();
         let rewrite = Rewrite::of(&path, database);
         steps[..done].iter().for_each(|step| step(&rewrite).unwrap());
         drop(rewrite);
@@ -89,7 +103,7 @@ fn fc_063_a_crash_after_any_step_loses_nothing() {
         assert!(reopened(&path) == wanted, "after {done} steps");
         assert!(!replaced(&path).exists(), "after {done} steps");
         // A copy that was not finished is only room; the next rewrite takes it.
-        let database = Database::open_as_it_is(&path).unwrap();
+        let database = opened(&path);
         database.rewrite(&mut |_, _| {}).unwrap();
         assert!(reopened(&path) == wanted, "after {done} steps and a rewrite");
         assert_eq!(names(&folder), ["store"], "after {done} steps");
@@ -111,7 +125,7 @@ fn fc_125_whoever_opens_the_store_while_it_is_copied_and_moved_is_refused() {
     let folder = Folder::new("rewrite-locked");
     let path = folder.0.join("store");
     let wanted = fill(&path);
-    let rewrite = Rewrite::of(&path, super::open(&path).unwrap());
+    let rewrite = Rewrite::of(&path, super::open_again(&path).unwrap());
     let refused = || matches!(Database::open(&path), Err(OpenError::Locked(_)));
     rewrite.clear().unwrap();
     rewrite.copy(&mut |_, _| assert!(refused())).unwrap();
@@ -130,11 +144,11 @@ fn a_copy_that_is_another_one_takes_nobodys_place() {
         let folder = Folder::new("rewrite-differs");
         let path = folder.0.join("store");
         let wanted = fill(&path);
-        let rewrite = Rewrite::of(&path, super::open(&path).unwrap());
+        let rewrite = Rewrite::of(&path, super::open_again(&path).unwrap());
         rewrite.clear().unwrap();
         rewrite.copy(&mut |_, _| {}).unwrap();
         {
-            let fresh = super::open(&beside(&path, "rewritten")).unwrap();
+            let fresh = super::open_again(&beside(&path, "rewritten")).unwrap();
             let meta = fresh.open_tree("meta").unwrap();
             match change {
                 Some(value) => drop(meta.insert(7_u32.to_be_bytes(), value).unwrap()),

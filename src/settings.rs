@@ -18,6 +18,7 @@ mod finding;
 mod flow;
 mod headers;
 mod json;
+mod json_schema;
 mod json_sheet;
 mod kind;
 mod legacy;
@@ -55,6 +56,7 @@ pub use entities::{
 };
 pub use finding::Finding;
 pub use flow::{Concurrency, ExecutionLimit, RateLimitOverrides, RequestQueue};
+pub use json_schema::{Extent, connection_schema, entity_schema, section_schema};
 pub use kind::{Data, Items, Kind, Shape, fits_combo_name, is_id};
 pub use legacy::legacy;
 pub use overlay::unknown_variables;

@@ -116,7 +116,7 @@ pub fn read_proxy(json: &Json) -> Result<Secret, Detail> {
 }
 
 /// All fields but the secret ones, with their rows.
-fn fields() -> impl Iterator<Item = (String, &'static Row)> {
+pub(super) fn fields() -> impl Iterator<Item = (String, &'static Row)> {
     let listed = FIELDS.iter().map(|(field, key)| ((*field).to_owned(), (*key).to_owned()));
     let rotation = ["400", "429", "500", "502"].into_iter().flat_map(|status| {
         [

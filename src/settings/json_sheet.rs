@@ -17,7 +17,7 @@ use super::table;
 
 /// Names that do not follow from the key: the table's path, the name, and the key's own segment.
 /// The first of a segment is how it is shown.
-const NAMES: [(&str, &str, &str); 11] = [
+pub(super) const NAMES: [(&str, &str, &str); 11] = [
     ("combos[]", "system_message", "system_message"),
     ("combos[]", "tool_filter_regex", "tool_filter_regex"),
     ("combos[]", "context_cache_protection", "context_cache_protection"),

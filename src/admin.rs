@@ -19,6 +19,7 @@ mod keys;
 mod mappings;
 mod metrics;
 mod model_cooldowns;
+mod openapi;
 mod orders;
 mod provider_nodes;
 mod providers;
@@ -46,8 +47,8 @@ use policy::token::TokenView;
 
 use self::entities::Entity;
 use crate::app::Live;
-use crate::http::only;
 use crate::http::state::{Gate, HttpSettings};
+use crate::http::{at, only};
 use crate::relay::Worker;
 use crate::storage::{Flush, Health, Store, Vault};
 use crate::telemetry::Metrics;
@@ -113,49 +114,50 @@ pub fn routes(
         .app_data(web::Data::from(http))
         .app_data(worker)
         .service(
-            only("GET, DELETE", "/api/monitoring/health", web::get().to(health::show))
+            only("/api/monitoring/health", web::get().to(health::show))
                 .route(web::delete().to(reset::forget)),
         )
-        .service(only("POST", "/api/resilience/reset", web::post().to(reset::reset)))
+        .service(only("/api/resilience/reset", web::post().to(reset::reset)))
         .service(
-            only("GET, PATCH", "/api/resilience", web::get().to(settings::resilience))
+            only("/api/resilience", web::get().to(settings::resilience))
                 .route(web::patch().to(settings::patch_resilience)),
         )
         .service(
-            only("GET, PATCH, PUT", "/api/settings", web::get().to(settings::settings))
+            only("/api/settings", web::get().to(settings::settings))
                 .route(web::patch().to(settings::patch_settings))
                 .route(web::put().to(settings::patch_settings)),
         )
-        .service(only("GET", "/api/settings/effective", web::get().to(settings::effective)))
-        .service(only("POST", "/api/providers/{id}/test", web::post().to(connection_test::test)))
+        .service(only("/api/settings/effective", web::get().to(settings::effective)))
+        .service(only("/api/providers/{id}/test", web::post().to(connection_test::test)))
         .service(
-            only("GET, POST", "/api/resilience/cooldowns", web::get().to(cooldowns::list))
+            only("/api/resilience/cooldowns", web::get().to(cooldowns::list))
                 .route(web::post().to(cooldowns::clear)),
         )
         .service(
-            only("GET, DELETE", "/api/resilience/model-cooldowns", web::get().to(model_cooldowns::list))
+            only("/api/resilience/model-cooldowns", web::get().to(model_cooldowns::list))
                 .route(web::delete().to(model_cooldowns::remove)),
         )
-        .service(only("GET", "/api/actors", web::get().to(actors::list)))
-        .service(only("GET", "/api/actors/{kind}/{id}", web::get().to(actors::one)))
-        .service(only("POST", "/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
-        .service(only("GET", "/api/decisions", web::get().to(decisions::list)))
-        .service(only("POST", "/api/route/explain", web::post().to(explain::explain)))
-        .service(only("GET", "/api/usage/history", web::get().to(usage::history)))
-        .service(only("GET", "/metrics", web::get().to(metrics::show)));
+        .service(only("/api/actors", web::get().to(actors::list)))
+        .service(only("/api/actors/{kind}/{id}", web::get().to(actors::one)))
+        .service(only("/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
+        .service(only("/api/decisions", web::get().to(decisions::list)))
+        .service(only("/api/route/explain", web::post().to(explain::explain)))
+        .service(only("/api/usage/history", web::get().to(usage::history)))
+        .service(only("/api/openapi.json", web::get().to(openapi::show)))
+        .service(only("/metrics", web::get().to(metrics::show)));
     config
         // With another method these are names of combos.
-        .service(web::resource("/api/combos/metrics").guard(Get()).to(combo_reports::metrics))
-        .service(web::resource("/api/combos/auto").guard(Get()).to(combo_reports::auto));
+        .service(at("/api/combos/metrics").guard(Get()).to(combo_reports::metrics))
+        .service(at("/api/combos/auto").guard(Get()).to(combo_reports::auto));
     entity_routes(config);
     config
         .service(
-            only("GET, POST, DELETE", "/api/models/alias", web::get().to(aliases::all))
+            only("/api/models/alias", web::get().to(aliases::all))
                 .route(web::post().to(aliases::set))
                 .route(web::delete().to(aliases::delete)),
         )
         .service(
-            only("GET, POST", "/api/rate-limits", web::get().to(rate_limits::list))
+            only("/api/rate-limits", web::get().to(rate_limits::list))
                 .route(web::post().to(rate_limits::protect)),
         );
 }

@@ -18,6 +18,7 @@ use actix_web::web;
 pub use inference::not_found;
 pub use state::Http;
 
+use crate::api::methods;
 use crate::upstream::Route;
 
 /// Adds the client's routes, below `/v1` and below `/api/v1`.
@@ -26,30 +27,36 @@ pub fn routes(config: &mut web::ServiceConfig) {
         for route in Route::ALL {
             let path = format!("{}{}", prefix.trim_end_matches("/v1"), route.path());
             let handler = move |request, payload| inference::handle(route, request, payload);
-            config.service(only("POST", &path, web::post().to(handler)));
+            config.service(only(&path, web::post().to(handler)));
         }
-        let leases = web::resource(format!("{prefix}/session-leases"))
+        let leases = at(&format!("{prefix}/session-leases"))
             .route(web::post().to(leases::handle))
             .route(web::method(actix_web::http::Method::OPTIONS).to(leases::options))
             .default_service(web::to(|| std::future::ready(inference::wrong_method("POST"))));
         config.service(leases);
-        config.service(only("GET", &format!("{prefix}/models"), web::get().to(models::list)));
-        config.service(only("GET", &format!("{prefix}/models/{{id:.+}}"), web::get().to(models::one)));
+        config.service(only(&format!("{prefix}/models"), web::get().to(models::list)));
+        config.service(only(&format!("{prefix}/models/{{id:.+}}"), web::get().to(models::one)));
     }
     probes(config);
 }
 
 /// Adds what orchestrators ask: is it up, is it ready.
 pub fn probes(config: &mut web::ServiceConfig) {
-    config.service(only("GET", "/healthz", web::get().to(state::healthz))).service(only(
-        "GET",
-        "/readyz",
-        web::get().to(state::readyz),
-    ));
+    config
+        .service(only("/healthz", web::get().to(state::healthz)))
+        .service(only("/readyz", web::get().to(state::readyz)));
 }
 
-/// An address with one method; others are told which.
-pub(crate) fn only(method: &'static str, path: &str, route: actix_web::Route) -> actix_web::Resource {
-    let told = web::to(move || std::future::ready(inference::wrong_method(method)));
-    web::resource(path).route(route).default_service(told)
+/// An address with the methods that the table has of it; others are told which. One that is not in
+/// the table is in no document either, and does not start.
+pub(crate) fn only(path: &str, route: actix_web::Route) -> actix_web::Resource {
+    let methods = methods(path).unwrap_or_default();
+    let told = web::to(move || std::future::ready(inference::wrong_method(methods)));
+    at(path).route(route).default_service(told)
+}
+
+/// An address, if it is in the table.
+pub(crate) fn at(path: &str) -> actix_web::Resource {
+    assert!(methods(path).is_some(), "{path} is not in the table of addresses");
+    web::resource(path)
 }

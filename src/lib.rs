@@ -3,6 +3,7 @@
 //! | room | what belongs there |
 //! |---|---|
 //! | `settings` | what was typed, checked |
+//! | `api` | every address in one table, and the document made of it |
 //! | `http` | the data plane: our addresses, statuses and headers |
 //! | `admin` | the control plane |
 //! | `relay` | the life of one request |
@@ -17,6 +18,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod admin;
+pub mod api;
 pub mod app;
 pub mod cli;
 pub mod demo;

@@ -16,6 +16,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("admin", &["awc::", "sled::", "crate::upstream"]),
     ("storage", &["crate::http", "crate::upstream", "crate::formats", "actix_web::", "awc::"]),
     ("settings", &["actors::", "actix", "awc::", "sled::", "crate::http", "crate::relay", "crate::upstream"]),
+    ("api", &["actors::", "actix", "awc::", "sled::", "crate::http", "crate::admin", "crate::relay"]),
     ("demo", &["crate::relay", "crate::upstream", "crate::http", "crate::settings", "policy::", "actors::"]),
 ];
 

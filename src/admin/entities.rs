@@ -114,8 +114,8 @@ type Answer = Result<HttpResponse, Refusal>;
 /// The routes of one kind. `all`: who lists them.
 pub(super) fn routes<E: Entity>(config: &mut web::ServiceConfig, path: &str, all: actix_web::Route) {
     let one = format!("{path}/{}", E::SEGMENT);
-    config.service(only("GET, POST", path, all).route(web::post().to(create::<E>))).service(
-        only("GET, PUT, PATCH, DELETE", &one, web::get().to(show::<E>))
+    config.service(only(path, all).route(web::post().to(create::<E>))).service(
+        only(&one, web::get().to(show::<E>))
             .route(web::put().to(replace::<E>))
             .route(web::patch().to(patch::<E>))
             .route(web::delete().to(delete::<E>)),

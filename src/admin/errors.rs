@@ -72,6 +72,19 @@ impl Refusal {
     }
 }
 
+/// Every code of the management API's own errors.
+pub(super) const CODES: [&str; 9] = [
+    "unauthorized",
+    "not_found",
+    "service_unavailable",
+    "terminal_state",
+    "invalid_request",
+    "request_too_large",
+    "already_exists",
+    "ENTITY_FROM_FILE",
+    "provider_in_use",
+];
+
 impl ResponseError for Refusal {
     fn status_code(&self) -> StatusCode {
         match self {
@@ -98,6 +111,7 @@ impl ResponseError for Refusal {
             Self::FromFile(_) | Self::Fixed(_) => "ENTITY_FROM_FILE",
             Self::InUse(..) => "provider_in_use",
         };
+        debug_assert!(CODES.contains(&code), "{code} is in no document");
         let mut error = json!({"message": self.to_string(), "code": code});
         let detail = |field: &str, message: &str| json!({"field": field, "message": message});
         match self {

@@ -173,6 +173,7 @@ pub fn operate(address: &str, method: &str, path: &str, body: &Value) -> (u16, V
 }
 
 /// Asks a model.
+#[allow(dead_code)]
 pub fn ask(address: &str, model: &str) -> (u16, String, String) {
     call(address, "POST", "/v1/chat/completions", &json!({ "model": model }).to_string())
 }
@@ -185,6 +186,7 @@ pub fn order(address: &str, actor: &str, message: &str) {
 }
 
 /// Every actor, by `kind/id`.
+#[allow(dead_code)]
 pub fn actors(address: &str) -> std::collections::BTreeMap<String, Value> {
     let (_, _, body) = call(address, "GET", "/api/actors", "");
     let all = json_of(&body);
@@ -194,6 +196,7 @@ pub fn actors(address: &str) -> std::collections::BTreeMap<String, Value> {
 }
 
 /// Waits until `condition` holds.
+#[allow(dead_code)]
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while !condition() {

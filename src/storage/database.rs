@@ -165,7 +165,12 @@ impl Database {
     /// Everything the owners start from. What cannot be read is moved to the quarantine tree, never
     /// stops the start, and is logged.
     pub fn load(&self) -> Result<Restored, sled::Error> {
-        self.with(load)
+        self.with(load).inspect(|_| self.settle())
+    }
+
+    /// What was set aside is so on disk; if that fails, the next start sets it aside again.
+    fn settle(&self) {
+        let _ = self.flush();
     }
 
     /// Applies one batch to a tree.
@@ -191,6 +196,7 @@ impl Database {
             stored.pools = kept_entities::load(db, Tree::Pools, Ok)?;
             Ok(stored)
         })
+        .inspect(|_| self.settle())
     }
 
     /// Puts this in the place of what was stored, on disk when this returns.
@@ -210,7 +216,7 @@ impl Database {
 
     /// The newest tokens of OAuth connections. What cannot be read is moved to the quarantine tree.
     pub fn tokens(&self) -> Result<HashMap<ConnectionId, StoredTokens>, sled::Error> {
-        self.with(tokens::load)
+        self.with(tokens::load).inspect(|_| self.settle())
     }
 
     /// Stores the tokens of one connection, on disk when this returns.

@@ -10,12 +10,15 @@ use serde_json::json;
 use crate::process::{Site, ask, operate};
 use crate::{CONNECTIONS, GARBAGE, put, record, resting, sled_of};
 
-/// A command on the site's store: exit code, stdout, stderr.
+/// A command on the site's store: exit code, stdout, stderr but for how far long work is.
 fn store(site: &Site, arguments: &[&str]) -> (i32, String, String) {
     let output = command(site, arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(!err.contains("panicked"), "{err}");
+    let is_progress =
+        |line: &str| [" records read", " records copied or compared"].iter().any(|end| line.ends_with(end));
+    let err: String = err.lines().filter(|line| !is_progress(line)).flat_map(|line| [line, "\n"]).collect();
     (output.status.code().expect("it exits by itself"), out, err)
 }
 
@@ -150,14 +153,14 @@ fn fc_063_a_kill_at_any_instant_leaves_a_whole_store() {
     let fresh = site.path("store.rewritten");
     // Each way to meet another instant: while it reads, copies, compares, moves, clears up.
     let (mut whole, mut cut) = (0, 0);
-    for turn in 0..15_u32 {
+    for turn in 0..9_u32 {
         let mut child = command(&site, &["compact"]).stderr(Stdio::null()).spawn().unwrap();
         let started = std::time::Instant::now();
         let size = || fs::metadata(fresh.join("db")).map_or(0, |file| file.len());
-        let over = || started.elapsed() > std::time::Duration::from_millis(u64::from(turn) * 20);
+        let over = || started.elapsed() > std::time::Duration::from_millis(u64::from(turn) * 30);
         let met = || match turn % 3 {
             0 => over(),
-            1 => size() > u64::from(turn) * 50_000,
+            1 => size() > u64::from(turn) * 80_000,
             _ => site.path("store.replaced").exists(),
         };
         while child.try_wait().unwrap().is_none() && !met() {
@@ -169,7 +172,7 @@ fn fc_063_a_kill_at_any_instant_leaves_a_whole_store() {
         assert!(dump(&site) == before, "turn {turn}");
         assert!(!site.path("store.replaced").exists(), "turn {turn}");
     }
-    assert!(cut >= 5, "{cut} kills met it, {whole} came too late");
+    assert!(cut >= 3, "{cut} kills met it, {whole} came too late");
     assert_eq!(store(&site, &["compact"]).0, 0);
     assert_eq!(names(&site), ["store"]);
     assert!(dump(&site) == before);

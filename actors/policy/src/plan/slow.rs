@@ -116,7 +116,8 @@ mod tests {
         plan.targets.iter().map(|target| target.provider.to_string()).chain(skipped).collect()
     }
 
-    /// Routing 7.11: five samples, and more than the limit.
+    /// Routing 7.11: five samples, and more than the limit. "Skip" is no "ask last": a set
+    /// whose quick ones fail does not come back to them.
     #[test]
     fn who_was_too_slow_five_times_is_skipped() {
         assert_eq!(order(&[("a", 900.1, 5)], 900, false), ["b", "c", "-a"]);

@@ -74,7 +74,7 @@ pub(super) fn commit(serving: Serving, dialect: Dialect, http: &Http, running: R
 impl Early {
     /// What was served goes on in the open stream; bytes to give out first.
     fn go_on(&mut self, served: Served, inquiry: &Inquiry, running: Running) -> Option<Bytes> {
-        self.http.worker.tower.fared(&served);
+        self.http.worker.tower.fared(&served, inquiry);
         let Served { outcome, story, asked_at } = served;
         let outcome = match outcome {
             Outcome::Upstream(reply) if self.http.settings.load().requested_model => {

@@ -208,7 +208,7 @@ fn reply(
     settings: &HttpSettings,
     running: Running,
 ) -> (HttpResponse, Story) {
-    http.worker.tower.fared(&served);
+    http.worker.tower.fared(&served, inquiry);
     let Served { outcome, story, .. } = served;
     let dialect = inquiry.route.dialect();
     let mut response = match outcome {

@@ -1,16 +1,17 @@
 //! How the combo of a request fared, told once when its answer begins or it has failed (routing 14).
 
-use super::{Outcome, Served, Tower, Tried};
+use std::sync::Arc;
+
+use policy::plan::tracked;
+
+use super::{Inquiry, Outcome, Served, Tower, Tried, Trouble};
 use crate::telemetry::{Over, Try};
 
 impl Tower {
-    /// Counts a request for its combo, if it has one that is counted.
-    pub fn fared(&self, served: &Served) {
-        let Some(combo) = &served.story.counted else { return };
-        // What nobody was asked for says nothing of it, whichever strategy it has.
-        if served.story.attempts == 0 {
-            return;
-        }
+    /// Counts a request for its combo, if it has one that is counted. That nobody could be asked is a
+    /// failure of the combo's, too.
+    pub fn fared(&self, served: &Served, inquiry: &Inquiry) {
+        let Some((combo, strategy)) = self.tracked(served, inquiry) else { return };
         let at = self.owners.clock.now();
         let good = match &served.outcome {
             Outcome::Upstream(reply) => (200..300).contains(&reply.status),
@@ -19,8 +20,17 @@ impl Tower {
         let took_ms = u32::try_from(at.saturating_sub(served.asked_at)).unwrap_or(u32::MAX);
         // Parts of one answer do not stand in for each other.
         let fell_back = !served.story.fan && served.story.tried.len() > 1;
-        let over = Over { strategy: served.story.strategy, good, took_ms, fell_back, at };
-        self.combos.count(combo, over, served.story.tried.iter().map(tried));
+        let over = Over { strategy, good, took_ms, fell_back, at };
+        self.combos.count(&combo, over, served.story.tried.iter().map(tried));
+    }
+
+    /// The combo that it counts for, and its strategy. Without a plan it is known by its name alone.
+    fn tracked(&self, served: &Served, inquiry: &Inquiry) -> Option<(Arc<str>, &'static str)> {
+        match (&served.story.counted, &served.outcome) {
+            (Some(combo), _) => Some((combo.clone(), served.story.strategy)),
+            (None, Outcome::Ours(Trouble::NoPlan(_))) => tracked(&self.plan.load().catalogue, &inquiry.model),
+            (None, _) => None,
+        }
     }
 }
 

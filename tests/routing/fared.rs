@@ -63,9 +63,9 @@ fn routing_14_a_dropped_hedge_speaks_against_nobody() {
     assert_eq!((counts(&a), &a["successRate"]), ([2, 1, 0, 2, 0], &json!(100)), "{a}");
 }
 
-/// Whichever strategy it has.
+/// Whichever strategy it has: without a plan, and with one that has nobody.
 #[test]
-fn routing_14_what_nobody_was_asked_for_counts_nowhere() {
+fn routing_14_what_nobody_could_be_asked_for_has_failed() {
     let combo = |name: &str| {
         format!("[[combos]]\nname = \"{name}\"\nstrategy = \"{name}\"\ntargets = [\"a/x\", \"b/x\"]")
     };
@@ -78,13 +78,25 @@ fn routing_14_what_nobody_was_asked_for_counts_nowhere() {
     for name in names {
         setup = setup.section(&combo(name));
     }
-    let world = setup.start();
+    let silent = format!("{PLAIN}, track_metrics = false");
+    let world = setup.combo_with("silent", &["a"], &silent).start();
+    let fared = || {
+        let all = metrics(&world);
+        let mut counted: Vec<_> = all.as_object().unwrap().iter().collect();
+        counted.sort_by_key(|(name, _)| names.iter().position(|known| known == name));
+        assert_eq!(counted.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
+        for (name, fared) in counted {
+            assert_eq!((&fared["strategy"], &fared["byTarget"]), (&json!(name), &json!({})));
+            assert_eq!(fared["successRate"], 0);
+        }
+        names.map(|name| counts(&all[name]))
+    };
     let turns = json!([{"role": "user", "content": "hi"}]);
-    for name in names {
+    for name in names.into_iter().chain(["silent", "a/x"]) {
         let asked = json!({"model": name, "max_tokens": 5, "messages": turns});
         world.post("/v1/messages", asked).is_error(400, "format_not_supported");
     }
-    assert_eq!(metrics(&world), json!({}));
+    assert_eq!(fared(), [[1, 0, 1, 0, 0]; 3]);
     for account in ["a-1", "b-1"] {
         world.order("connection", account, json!({"message": "cool", "for": "60s"}));
     }
@@ -94,7 +106,7 @@ fn routing_14_what_nobody_was_asked_for_counts_nowhere() {
         let asked = json!({"model": name, "messages": turns});
         assert!(world.post("/v1/chat/completions", asked).status >= 429, "{name}");
     }
-    assert_eq!(metrics(&world), json!({}), "all of them rest");
+    assert_eq!(fared(), [[2, 0, 2, 0, 0]; 3], "all of them rest");
 }
 
 /// The parts of one answer are one request.

@@ -56,7 +56,7 @@ use entries::{Entries, Entry};
 pub use excluded::Excluded;
 pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Who};
 use filters::Sieve;
-pub use leads::{Leads, leads};
+pub use leads::{Leads, leads, tracked};
 use names::Named;
 pub use names::family;
 pub use no_plan::NoPlan;

@@ -32,6 +32,16 @@ pub fn leads(catalogue: &Catalogue, name: &str) -> Leads {
     }
 }
 
+/// The combo that a name stands for, if how it fares is counted (routing 14), and its strategy.
+pub fn tracked(catalogue: &Catalogue, name: &str) -> Option<(Arc<str>, &'static str)> {
+    let of_combo = |combo: &Combo| combo.counted.then(|| (combo.name.clone(), combo.strategy));
+    match find(catalogue, name).ok()? {
+        Named::Combo(combo) => of_combo(combo),
+        Named::Made(combo) => of_combo(&combo),
+        Named::Model(..) => None,
+    }
+}
+
 /// The targets of a combo, those of the combos that it asks as a whole too, and whom else it lets work
 /// on what a client sends: who judges, who sums up.
 fn follow(catalogue: &Catalogue, combo: &Combo, depth: u32, targets: &mut Vec<String>) {

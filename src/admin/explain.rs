@@ -3,9 +3,10 @@
 //! nothing is sent, nothing counts as used. What the key of a request is refused for is told as the
 //! request would be.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use actors::router::pick::{Look, Pick};
 use policy::catalogue::Dialect;
 use policy::lease::{Fence, OwnerHash};
@@ -17,10 +18,13 @@ use super::access::Operator;
 use super::decisions::exclusion;
 use super::errors::Refusal;
 use super::input::{self, Body};
+use crate::http::auth::KeyPolicy;
 use crate::http::errors::of_no_plan;
-use crate::http::key_rules::would_admit;
+use crate::http::key_rules::{Would, may_call, would_admit};
 use crate::http::state::HttpSettings;
 use crate::http::traits::named;
+use crate::relay::Worker;
+use crate::upstream::Route;
 
 const ACCEPTED: [&str; 5] = ["model", "session", "key", "estimated_tokens", "format"];
 const DIALECTS: [Dialect; 3] = [Dialect::Openai, Dialect::Anthropic, Dialect::Responses];
@@ -29,30 +33,29 @@ const DIALECTS: [Dialect; 3] = [Dialect::Openai, Dialect::Anthropic, Dialect::Re
 pub(super) async fn explain(
     admin: Operator,
     settings: web::Data<arc_swap::ArcSwap<HttpSettings>>,
+    request: HttpRequest,
     body: Body,
 ) -> Result<HttpResponse, Refusal> {
     let fields = input::fields(&body, &ACCEPTED)?;
     let model = input::text(&fields, "model")?
         .ok_or_else(|| Refusal::invalid("model", "must be given: what a client would write as `model`"))?;
     let mut pick = Pick { traits: Arc::new(traits(&fields)?), ..Pick::new(model.as_str(), Dialect::Openai) };
+    let mut dialects = dialects(&fields)?;
     if let Some(name) = input::text(&fields, "key")? {
         let settings = settings.load();
         let policy = settings.keys.named(&name).ok_or_else(|| Refusal::NotFound("key".into(), name))?;
-        let now = admin.owners.clock.now();
-        if let Err(problem) = would_admit(policy, &admin.blueprint, &model, now) {
+        let tower = &request.app_data::<Rc<Worker>>().ok_or(Refusal::Unavailable)?.tower;
+        let routes = routes(&dialects);
+        let would = Would { model: &model, routes: &routes, session: pick.traits.session.as_deref() };
+        if let Err(problem) = would_admit(policy, tower, &would) {
             return Ok(problem.respond(Dialect::Openai, settings.max_retry_after_ms));
         }
+        // Only what the key may call is looked at.
+        dialects.retain(|dialect| routes.iter().any(|route| is_way(policy, *route, *dialect)));
         (pick.allowed, pick.limited) = (policy.allowed.clone(), policy.models.is_some());
         pick.preferred = policy.preferred.clone();
         pick.key = Some(policy.name.clone());
         pick.lease = policy.lease.then(|| lease(&admin, &policy.name));
-    }
-    let dialects: Vec<Dialect> = match input::text(&fields, "format")? {
-        None => DIALECTS.to_vec(),
-        Some(name) => DIALECTS.into_iter().filter(|dialect| dialect.as_str() == name).collect(),
-    };
-    if dialects.is_empty() {
-        return Err(Refusal::invalid("format", "must be openai, anthropic or responses"));
     }
     let mut told = Err(NoPlan::UnknownModel);
     for dialect in dialects {
@@ -67,6 +70,25 @@ pub(super) async fn explain(
         Ok(plan) => HttpResponse::Ok().json(shown(&plan)),
         Err(no_plan) => of_no_plan(no_plan, &model).respond(Dialect::Openai, 0),
     })
+}
+
+/// The dialects in which it could be asked; absent: all, in the order in which they are tried.
+fn dialects(fields: &Map<String, Value>) -> Result<Vec<Dialect>, Refusal> {
+    let Some(name) = input::text(fields, "format")? else { return Ok(DIALECTS.to_vec()) };
+    let named: Vec<Dialect> = DIALECTS.into_iter().filter(|dialect| dialect.as_str() == name).collect();
+    match named.is_empty() {
+        true => Err(Refusal::invalid("format", "must be openai, anthropic or responses")),
+        false => Ok(named),
+    }
+}
+
+/// The routes of these dialects.
+fn routes(dialects: &[Dialect]) -> Vec<Route> {
+    Route::ALL.into_iter().filter(|route| dialects.contains(&route.dialect())).collect()
+}
+
+fn is_way(policy: &KeyPolicy, route: Route, dialect: Dialect) -> bool {
+    route.dialect() == dialect && may_call(policy, route.path()).is_ok()
 }
 
 /// A managed key asks under its lease: the one that was taken with it last, else one that is still to

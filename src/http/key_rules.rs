@@ -14,9 +14,11 @@ use super::auth::{Caller, KeyPolicy};
 use super::errors::{Code, Problem, rfc3339};
 use super::inference::refusal;
 use super::state::Http;
+use crate::relay::Tower;
+use crate::upstream::Route;
 
 /// The key may call this route, such as `/v1/messages`.
-pub(super) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
+pub(crate) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
     let endpoints = &policy.rules.endpoints;
     match endpoints.is_empty() || endpoints.iter().any(|endpoint| endpoint == path) {
         true => Ok(()),
@@ -63,20 +65,36 @@ pub(super) fn admit(
     admitted.map_err(of_denial)
 }
 
-/// A request with this key for this name would be let in now, whatever it has used up; nothing is
-/// counted.
-pub(crate) fn would_admit(
-    policy: &Arc<KeyPolicy>,
-    plan: &ArcSwap<Blueprint>,
-    model: &str,
-    now: Millis,
-) -> Result<(), Problem> {
+/// A request that nobody makes: for this name, on one of these routes, in this session.
+pub(crate) struct Would<'a> {
+    /// The model as a client would write it.
+    pub(crate) model: &'a str,
+    /// Routes that it could come by.
+    pub(crate) routes: &'a [Route],
+    /// The key of its session.
+    pub(crate) session: Option<&'a str>,
+}
+
+/// Such a request with this key would be let in now, else it gets this; nothing is counted. In the order
+/// in which a request is judged.
+pub(crate) fn would_admit(policy: &Arc<KeyPolicy>, tower: &Tower, would: &Would<'_>) -> Result<(), Problem> {
+    let now = tower.owners.clock.now();
     match policy.caller(now) {
         Caller::Known(_) => {}
         refused => return Err(refusal(&refused)),
     }
     is_open(policy, now)?;
-    may_reach(policy, plan, model)
+    let mut denied = would.routes.iter().map(|route| may_call(policy, route.path()));
+    // Any way in is one; the first route is the one that it is told of.
+    if let Some(Err(first)) = denied.next()
+        && denied.all(|other| other.is_err())
+    {
+        return Err(first);
+    }
+    may_reach(policy, &tower.plan, would.model)?;
+    let limits = &policy.rules.limits;
+    let session = would.session.filter(|_| limits.max_sessions > 0);
+    tower.keys.would_admit(&policy.name, limits, session, now).map_err(of_denial)
 }
 
 /// The key may ask for this name.

@@ -44,6 +44,20 @@ impl KeyBook {
         account.counts.admit(limits, Some(&account.spent), session, now)
     }
 
+    /// Whether a request of a key would be let through; it is not counted.
+    pub fn would_admit(
+        &self,
+        key: &Arc<str>,
+        limits: &Limits,
+        session: Option<&str>,
+        now: Millis,
+    ) -> Result<(), Denial> {
+        let mut keys = self.keys();
+        let mut fresh = Account::default();
+        let account = keys.get_mut(key).unwrap_or(&mut fresh);
+        account.counts.would_admit(limits, Some(&account.spent), session, now)
+    }
+
     /// A request of a key has cost something.
     pub fn spend(&self, key: &Arc<str>, usd: f64, now: Millis) {
         if usd > 0.0 {

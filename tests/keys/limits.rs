@@ -292,3 +292,48 @@ fn an_explanation_for_a_key_is_refused_as_its_request_is() {
     stage.patch("k", json!({"accessSchedule": null, "isActive": false}));
     both("demo-b/steady", told(401, "invalid_api_key"));
 }
+
+/// Contract 4: what it has used up counts, too, and asking does not use it up.
+#[test]
+fn an_explanation_says_what_a_key_has_used_up_and_where_it_may_not_call() {
+    let stage = Stage::new("explained-limits");
+    let (_, key) = stage.make(json!({"name": "k", "rateLimits": [{"limit": 2, "window": "1h"}]}));
+    let explain = |body: Value| {
+        let (status, told) = stage.api("POST", "/api/route/explain", &body);
+        (status, told["error"]["code"].as_str().unwrap_or_default().to_owned())
+    };
+    let of = |extra: Value| {
+        let mut body = json!({"model": STEADY, "key": "k"});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        explain(body)
+    };
+    for _ in 0..3 {
+        assert_eq!(of(json!({})), told(200, ""), "an explanation is no request");
+    }
+    assert_eq!([stage.ask(&key, STEADY).status, stage.ask(&key, STEADY).status], [200, 200]);
+    assert_eq!(of(json!({})), told(429, "key_rate_limited"));
+    assert_eq!(stage.ask(&key, STEADY).told(), told(429, "key_rate_limited"));
+    assert_eq!(explain(json!({"model": STEADY})), told(200, ""), "another's is another's");
+    stage.patch("k", json!({"rateLimits": null, "maxSessions": 1}));
+    let in_session = |name: &str| {
+        let body = json!({"model": STEADY}).to_string();
+        let head = format!("x-session-id: {name}\r\n");
+        stage.call(&key, ("POST", "/v1/chat/completions"), &head, &body).told()
+    };
+    assert_eq!(of(json!({"session": "one"})), told(200, ""));
+    assert_eq!(in_session("one"), told(200, ""));
+    for (name, expected) in [("one", told(200, "")), ("two", told(429, "key_session_limit"))] {
+        assert_eq!(of(json!({"session": name})), expected, "{name}");
+        assert_eq!(in_session(name), expected, "{name}");
+    }
+    stage.patch("k", json!({"maxSessions": null, "allowedEndpoints": ["/v1/messages"]}));
+    assert_eq!(of(json!({"format": "openai"})), told(403, "endpoint_not_allowed"));
+    assert_eq!(of(json!({})), told(400, "format_not_supported"), "by the one route that is left");
+    let claude = json!({"model": "claude-a/steady"});
+    assert_eq!(of(claude), told(200, ""));
+    stage.patch("k", json!({"allowedEndpoints": ["/v1/models"]}));
+    assert_eq!(of(json!({})), told(403, "endpoint_not_allowed"));
+    // An embedding is asked in the same dialect.
+    stage.patch("k", json!({"allowedEndpoints": ["/v1/embeddings"]}));
+    assert_eq!(of(json!({"format": "openai"})), told(200, ""));
+}

@@ -76,15 +76,7 @@ impl Counts {
         session: Option<&str>,
         now: Millis,
     ) -> Result<(), Denial> {
-        let budget =
-            spent.and_then(|spent| spent.wait(&limits.budgets, now)).map(|wait| (Over::Budget, wait));
-        let rate = limits.rates.iter().filter_map(|rate| self.log(rate).wait(*rate, now)).max();
-        let rate = rate.map(|wait| (Over::Rate, wait));
-        let sessions = self.sessions.wait(session, limits.max_sessions, now);
-        let sessions = sessions.map(|wait| (Over::Sessions, wait));
-        if let Some((over, wait_ms)) = [budget, rate, sessions].into_iter().flatten().max_by_key(|it| it.1) {
-            return Err(Denial { over, wait_ms });
-        }
+        self.would_admit(limits, spent, session, now)?;
         for rate in &limits.rates {
             self.log(rate).count(*rate, now);
         }
@@ -92,6 +84,24 @@ impl Counts {
             self.sessions.note(session, now);
         }
         Ok(())
+    }
+
+    /// The same of a request that nobody makes: it is not counted.
+    pub fn would_admit(
+        &mut self,
+        limits: &Limits,
+        spent: Option<&Spent>,
+        session: Option<&str>,
+        now: Millis,
+    ) -> Result<(), Denial> {
+        let budget =
+            spent.and_then(|spent| spent.wait(&limits.budgets, now)).map(|wait| (Over::Budget, wait));
+        let rate = limits.rates.iter().filter_map(|rate| self.log(rate).wait(*rate, now)).max();
+        let rate = rate.map(|wait| (Over::Rate, wait));
+        let sessions = self.sessions.wait(session, limits.max_sessions, now);
+        let sessions = sessions.map(|wait| (Over::Sessions, wait));
+        let longest = [budget, rate, sessions].into_iter().flatten().max_by_key(|it| it.1);
+        longest.map_or(Ok(()), |(over, wait_ms)| Err(Denial { over, wait_ms }))
     }
 
     fn log(&mut self, rate: &Rate) -> &mut Log {

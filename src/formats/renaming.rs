@@ -2,6 +2,8 @@
 //! decision 26b, FC-123). It is changed in its place, whatever it was: every other byte stays as it
 //! came.
 
+mod top;
+
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
@@ -10,6 +12,7 @@ use policy::catalogue::Dialect;
 
 use super::sse::Scanner;
 use super::walk::Walk;
+pub use top::Top;
 
 /// A name for answers of one dialect.
 #[derive(Clone, Debug)]
@@ -29,6 +32,11 @@ impl Renaming {
     pub fn whole(&self, json: Bytes) -> Bytes {
         let places = places(&json, None);
         self.put(json, &places)
+    }
+
+    /// An answer that is one JSON object and comes in parts.
+    pub fn parts(self) -> Top {
+        Top::new(self.name)
     }
 
     /// Whole events of a stream.

@@ -29,7 +29,7 @@ use super::source::Source;
 use super::{Chosen, Tower};
 use crate::formats::error::{ErrorFacts, frame};
 use crate::formats::redact;
-use crate::formats::renaming::Renaming;
+use crate::formats::renaming::{Renaming, Top};
 
 const CUT: &str = "the upstream's answer was cut before it was complete";
 
@@ -85,8 +85,25 @@ pub struct Relayed {
     way: Way,
     cutoff: Pin<Box<OwnedNotified>>,
     stage: Stage,
-    /// Puts another name of the model into events; nobody else sees it.
-    renaming: Option<Box<Renaming>>,
+    /// Puts another name of the model into what goes out; nobody else sees it.
+    naming: Naming,
+}
+
+/// How what goes out names the model.
+enum Naming {
+    AsItCame,
+    Events(Box<Renaming>),
+    Body(Box<Top>),
+}
+
+impl Naming {
+    fn name(&mut self, bytes: Bytes) -> Bytes {
+        match self {
+            Self::AsItCame => bytes,
+            Self::Events(renaming) => renaming.events(bytes),
+            Self::Body(top) => top.part(bytes),
+        }
+    }
 }
 
 impl Relayed {
@@ -98,20 +115,26 @@ impl Relayed {
         };
         let cutoff = Box::pin(way.tower.cutoff.clone().notified_owned());
         let permit = Some(permit);
-        Self { first: Some(first), rest, length, permit, way, cutoff, stage: Stage::Flowing, renaming: None }
+        let (stage, naming) = (Stage::Flowing, Naming::AsItCame);
+        Self { first: Some(first), rest, length, permit, way, cutoff, stage, naming }
     }
 
-    /// Gives the model another name from now on. Where it is no stream the name stands in the part that
-    /// is there.
+    /// Gives the model another name from now on. The length of a body is told only where the name stands
+    /// in the part that is there: else nobody knows it yet.
     pub(super) fn name(&mut self, renaming: Renaming) {
-        match (&mut self.first, self.way.frames) {
-            (_, Some(_)) => self.renaming = Some(Box::new(renaming)),
-            (Some(first), None) => {
-                let before = first.len() as u64;
-                *first = renaming.whole(std::mem::take(first));
-                self.length = self.length.map(|length| length - before + first.len() as u64);
+        if self.way.frames.is_some() {
+            self.naming = Naming::Events(Box::new(renaming));
+            return;
+        }
+        let Some(first) = &mut self.first else { return };
+        let (before, mut top) = (first.len() as u64, renaming.parts());
+        *first = top.part(std::mem::take(first));
+        match self.length.filter(|_| top.is_settled()) {
+            Some(length) => self.length = Some(length - before + first.len() as u64),
+            None => {
+                self.length = None;
+                self.naming = Naming::Body(Box::new(top));
             }
-            (None, None) => {}
         }
     }
 
@@ -345,10 +368,14 @@ impl Stream for Relayed {
     type Item = Result<Bytes, Cut>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let part = self.poll_part(cx);
-        match (&self.renaming, part) {
-            (Some(renaming), Poll::Ready(Some(Ok(bytes)))) => Poll::Ready(Some(Ok(renaming.events(bytes)))),
-            (_, part) => part,
+        loop {
+            let part = self.poll_part(cx);
+            let Poll::Ready(Some(Ok(bytes))) = part else { return part };
+            let named = self.naming.name(bytes);
+            // The end of a name that was left out: an empty part would be taken for the end of all.
+            if !named.is_empty() {
+                return Poll::Ready(Some(Ok(named)));
+            }
         }
     }
 }

@@ -282,7 +282,7 @@ pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSet
         write_stall: settings.server.write_stall_timeout,
         early_commit: settings.stream.early_commit,
         heartbeat: settings.stream.heartbeat,
-        requested_model: settings.formats.requested_model,
+        formats: settings.formats.clone(),
         access_log: settings.log.access,
         wanted: wanted(settings, &catalogue),
         keys,

@@ -77,7 +77,7 @@ impl Early {
         self.http.worker.tower.fared(&served, inquiry);
         let Served { outcome, story, asked_at } = served;
         let outcome = match outcome {
-            Outcome::Upstream(reply) if self.http.settings.load().requested_model => {
+            Outcome::Upstream(reply) if self.http.settings.load().formats.says_requested(&inquiry.model) => {
                 Outcome::Upstream(reply.naming(inquiry))
             }
             outcome => outcome,

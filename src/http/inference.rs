@@ -213,7 +213,8 @@ fn reply(
     let dialect = inquiry.route.dialect();
     let mut response = match outcome {
         Outcome::Upstream(reply) => {
-            let reply = if settings.requested_model { reply.naming(inquiry) } else { reply };
+            let says_requested = settings.formats.says_requested(&inquiry.model);
+            let reply = if says_requested { reply.naming(inquiry) } else { reply };
             of_upstream(reply, dialect, settings, running)
         }
         Outcome::Ours(trouble) => {

@@ -14,6 +14,7 @@ use policy::time::Millis;
 use super::auth::Keys;
 use super::traits::Wanted;
 use crate::relay::Worker;
+use crate::settings::Formats;
 
 /// What clients are told, changed as a whole.
 #[derive(Debug, Default)]
@@ -28,8 +29,8 @@ pub struct HttpSettings {
     pub early_commit: Duration,
     /// A comment goes to a waiting client so often; zero: never.
     pub heartbeat: Duration,
-    /// The `model` of an answer is the one that was asked for.
-    pub requested_model: bool,
+    /// What answers look like.
+    pub formats: Formats,
     /// One log line per request.
     pub access_log: bool,
     /// What is read of a request besides its model.

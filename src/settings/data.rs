@@ -3,8 +3,11 @@
 //! Checked in the form of the management API, whole or not at all (rules 3.6.3); the config
 //! file's spelling is turned into it first. A fault names the provider, the index, the field.
 
+mod naming;
+
 use std::collections::{BTreeMap, HashMap};
 
+pub(super) use naming::{REQUESTED, naming};
 use policy::ids::ProviderId;
 use policy::preflight::Cutoffs;
 use policy::rules::{LONGEST_MATCH, LONGEST_MS, MOST_RULES, REASONS, SHORTEST_DEFAULT_MS};
@@ -128,6 +131,7 @@ pub(super) fn check(data: Data, json: &Json) -> Result<Json, Vec<Fault>> {
         Data::Defaults => providers(json, &mut faults, default),
         Data::Windows => providers(json, &mut faults, windows),
         Data::Aliases => aliases(json, &mut faults),
+        Data::Naming => naming::check(json, &mut faults),
         Data::Schedule => schedule::check(json, &mut faults),
     };
     let lists = checked.values().filter_map(Json::as_array);

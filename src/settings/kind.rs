@@ -53,6 +53,8 @@ pub enum Data {
     Scalar,
     /// Names of models by other names.
     Aliases,
+    /// What answers to names say of their model.
+    Naming,
     /// The hours of a key.
     Schedule,
 }
@@ -152,6 +154,7 @@ impl Kind {
             Self::Data(Data::Defaults) => "{ cooldown_ms, scope, reason } by provider".to_owned(),
             Self::Data(Data::Windows) => "percentages by provider and window".to_owned(),
             Self::Data(Data::Aliases) => "a table of names and the models they stand for".to_owned(),
+            Self::Data(Data::Naming) => "a table of names, each upstream or requested".to_owned(),
             Self::Data(Data::Schedule) => schedule::ACCEPTED.to_owned(),
             Self::Data(Data::Scalar) => "a text, a number, true or false".to_owned(),
         }

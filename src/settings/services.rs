@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use policy::catalogue::matches;
 use policy::time::Millis;
 
 use super::{ErrorDefault, ErrorRule, Secret};
@@ -110,10 +111,21 @@ pub struct Log {
 }
 
 /// `[formats]`: what answers look like.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Formats {
     /// The `model` of an answer is the one that was asked for (decision 26b).
     pub requested_model: bool,
+    /// The same of single names as clients write them, or of patterns (FC-123); the first that fits
+    /// counts.
+    pub requested_by_name: Vec<(String, bool)>,
+}
+
+impl Formats {
+    /// Whether an answer to who asked for this name says it.
+    pub fn says_requested(&self, name: &str) -> bool {
+        let own = self.requested_by_name.iter().find(|(pattern, _)| matches(pattern, name));
+        own.map_or(self.requested_model, |(_, requested)| *requested)
+    }
 }
 
 /// `[metrics]`: the Prometheus page.

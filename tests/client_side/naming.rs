@@ -120,3 +120,41 @@ fn fc_123_a_stream_whose_head_went_out_early_names_it_too() {
         assert!(text.starts_with(": keep-alive\n\n") && text.ends_with(&named(events)), "{path}: {text}");
     }
 }
+
+/// Each name is as clients write it; the others go by what is said of all.
+#[test]
+fn fc_123_single_names_can_be_told_otherwise() {
+    let one = "[formats]\nresponse_model_by_name = { \"alias-*\" = \"upstream\", \"alias-mine\" = \"requested\" }\n\
+               [aliases]\nalias-mine = \"a/x\"\nalias-other = \"a/x\"\n";
+    let all_but = one.replace("[formats]\n", REQUESTED);
+    for (section, combo) in [(one, "GPT-Y-2026"), (&*all_but, "my-combo")] {
+        let world = world(section);
+        for (model, expected) in
+            [("alias-mine", "alias-mine"), ("alias-other", "GPT-Y-2026"), ("my-combo", combo)]
+        {
+            let named =
+                |text: &str| text.replace("\"model\":\"GPT-Y-2026\"", &format!("\"model\":\"{expected}\""));
+            world.upstream("a").answers(Answer::json(200, WHOLE[0].1));
+            assert_eq!(world.post(CHAT, json!({"model": model})).text(), named(WHOLE[0].1), "{model}");
+            world.upstream("a").answers(stream(STREAMS[0].1));
+            let reply = world.post(CHAT, json!({"model": model, "stream": true}));
+            assert_eq!(reply.text(), named(STREAMS[0].1), "{model}");
+        }
+    }
+}
+
+/// Its length is not told before the name has come.
+#[test]
+fn fc_123_a_long_answer_may_name_its_model_at_its_end() {
+    let world = world(REQUESTED);
+    let words = "I am \\\"model\\\":\\\"GPT-Y-2026\\\" ".repeat(100_000);
+    let answer = format!(
+        r#"{{"id":"x","choices":[{{"index":0,"message":{{"role":"assistant","content":"{words}"}},"model":"inner"}}],"model":"GPT-Y-2026","n":1.0}}"#
+    );
+    world.upstream("a").answers(Answer::json(200, &answer));
+    let reply = world.post(CHAT, json!({"model": "my-combo"}));
+    let expected = answer.replace("\"model\":\"GPT-Y-2026\"", "\"model\":\"my-combo\"");
+    assert!(answer.len() > 2 << 20 && expected != answer, "{} bytes", answer.len());
+    assert!(reply.text() == expected, "{} of {} bytes", reply.text().len(), expected.len());
+    assert_eq!(reply.header("content-length"), None);
+}

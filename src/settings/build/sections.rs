@@ -33,9 +33,7 @@ impl Sections {
             mailbox: mailbox(root),
             upstream: upstream(context),
             stream: super::streams::stream(root),
-            formats: Formats {
-                requested_model: root.text("formats.response_model").as_deref() == Some("requested"),
-            },
+            formats: formats(root),
             demo: demo(root),
             log: Log { access: root.flag("log.access") },
             metrics: Metrics { public: root.flag("metrics.public") },
@@ -152,6 +150,14 @@ fn ca_file(context: &mut Context<'_>) -> Option<PathBuf> {
         context.refuse(context.root, key, &problem, "a readable PEM file, or \"\"");
     }
     Some(path)
+}
+
+fn formats(root: &Sheet) -> Formats {
+    let by_name = root.data("formats.response_model_by_name").unwrap_or_default();
+    Formats {
+        requested_model: root.text("formats.response_model").as_deref() == Some(data::REQUESTED),
+        requested_by_name: data::naming(&by_name),
+    }
 }
 
 fn demo(root: &Sheet) -> Demo {

@@ -4,7 +4,7 @@
 use policy::time::{HOUR, SECOND};
 
 use super::{FLAG, Row, STREAM_LIMIT, row};
-use crate::settings::kind::Kind;
+use crate::settings::kind::{Data, Kind};
 
 const FRAME: Kind = Kind::Size(64 << 10, 1 << 30);
 
@@ -21,6 +21,7 @@ pub(super) const ROWS: &[Row] = &[
     row("stream.max_event", FRAME, "32MiB", "", "longest frame of a stream"),
     // [formats]
     row("formats.response_model", Kind::Choice(&["upstream", "requested"]), "upstream", "", "what the model of an answer says: upstream, as it came; requested, what the client asked for (x-omniroute-model says who answered)"),
+    row("formats.response_model_by_name", Kind::Data(Data::Naming), "", "", "the same of single names that clients write, such as aliases: { \"claude-x\" = \"requested\", \"gpt-*\" = \"upstream\" }"),
 ];
 
 #[rustfmt::skip] // one row, one line

@@ -258,9 +258,18 @@ pub fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
         NoPlan::ContextTooLong { .. }
         | NoPlan::CapabilityMismatch { .. }
         | NoPlan::ContextRequirements { .. } => unreachable!("told above"),
+        NoPlan::Circle(way) => Problem::new(
+            Code::ComboCycle,
+            format!("the combo `{model}` asks for itself: {}", way.join(" -> ")),
+        ),
+        NoPlan::Judge(judge, why) => {
+            let mut problem = of_no_plan(*why, &judge);
+            problem.facts.message = format!("the judge of `{model}`: {}", problem.facts.message);
+            problem
+        }
         NoPlan::FormatNotSupported(dialects) if dialects.is_empty() => Problem::new(
             Code::FormatNotSupported,
-            format!("the steps of `{model}` have no dialect in common: no route can ask all of them"),
+            format!("the models of `{model}` have no dialect in common: no route can ask all of them"),
         ),
         NoPlan::FormatNotSupported(dialects) => {
             let mut names: Vec<&str> = dialects.iter().map(|dialect| dialect.as_str()).collect();

@@ -68,8 +68,8 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(worker: &'a Rc<Worker>, inquiry: &'a Inquiry, picked: Picked, bill: Bill<'a>) -> Self {
         let Picked { mut plan, lease } = picked;
-        if let Some(expected) = inquiry.part.as_ref().and_then(|part| part.validation.as_ref()) {
-            plan.validation.get_or_insert_with(|| expected.clone());
+        if let Some(part) = &inquiry.part {
+            part.shape(&mut plan);
         }
         let story = Story {
             strategy: plan.strategy,

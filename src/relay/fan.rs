@@ -6,6 +6,7 @@
 //! return with it.
 
 mod answer;
+mod spare;
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -16,10 +17,11 @@ use actors::router::pick::Look;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use policy::attempts::AttemptSettings;
 use policy::blocked::{Asked, blocked};
 use policy::fusion::{Collect, Opening, Panel, Then, opening};
 use policy::pipeline::{Line, Next};
-use policy::plan::{Fan, FanKind, Plan, Who};
+use policy::plan::{Fan, FanKind, Plan, Share, Who};
 use policy::request::{Traits, tokens_of};
 use policy::strategy::FusionSettings;
 use policy::time::Millis;
@@ -61,7 +63,7 @@ struct Whole<'a> {
 }
 
 impl<'a> Whole<'a> {
-    fn new(worker: &'a Rc<Worker>, inquiry: &'a Inquiry, plan: Plan) -> Self {
+    fn new(worker: &'a Rc<Worker>, inquiry: &'a Inquiry, mut plan: Plan) -> Self {
         let fan = plan.fan.clone().expect("only a plan with a fan comes here");
         let story = Story {
             strategy: plan.strategy,
@@ -69,6 +71,8 @@ impl<'a> Whole<'a> {
             counted: plan.counted(),
             fan: true,
             pool_size: plan.pool_size,
+            // Who rests is told by the part that was asked for it.
+            unfit: std::mem::take(&mut plan.unfit),
             ..Story::default()
         };
         let part = Part::of(inquiry);
@@ -85,10 +89,10 @@ impl<'a> Whole<'a> {
 
     /// Routing 6.1.
     async fn fusion(&mut self, settings: &FusionSettings) -> Outcome {
-        let Some(first) = self.fan.members.first().map(|member| member.who.clone()) else {
+        let first = self.fan.members.first().map(|member| member.who.clone());
+        let Some(judge) = self.fan.judge.clone().or_else(|| first.clone()) else {
             return Outcome::Ours(Trouble::NoMembers);
         };
-        let judge = settings.judge.clone().map_or_else(|| first.clone(), Who::Named);
         let own = self.inquiry.body.clone();
         // Token counts and embeddings are no words: one voice is all they need.
         let brings = brings_tools(self.reshaped(&own).as_ref().unwrap_or(&own));
@@ -96,18 +100,23 @@ impl<'a> Whole<'a> {
         let members = self.fan.members.len();
         let (dialect, body) = match (opening(members, words.is_some()), words, plain(&own)) {
             (Opening::Empty, ..) => return Outcome::Ours(Trouble::NoMembers),
-            (Opening::Only, ..) => return self.last(first, own).await,
+            (Opening::Only, ..) => return self.last((first.unwrap_or(judge), Share::Whole), own).await,
             (Opening::Panel, Some(dialect), Some(body)) => (dialect, body),
-            _ => return self.last(judge, own).await,
+            _ => return self.last((judge, Share::Whole), own).await,
         };
         let (panel, said) = self.panel(settings, &body).await;
         match panel.then() {
             Then::Nobody(misses) => self.nobody(misses, &said),
-            Then::Alone(survivor) => self.last(self.fan.members[survivor].who.clone(), own).await,
+            Then::Alone(survivor) => {
+                self.last((self.fan.members[survivor].who.clone(), Share::Whole), own).await
+            }
             Then::Judge(sources) => {
                 let texts: Vec<&str> = sources.iter().filter_map(|member| said[*member].text()).collect();
-                let body = judged(dialect, &own, &texts).unwrap_or(own);
-                self.last(judge, body).await
+                let body = judged(dialect, &own, &texts).unwrap_or_else(|| own.clone());
+                match self.last((judge, Share::Whole), body).await {
+                    outcome if spare::is_lost(&outcome) => self.spare(outcome, (sources, said), own).await,
+                    outcome => outcome,
+                }
             }
         }
     }
@@ -119,7 +128,7 @@ impl<'a> Whole<'a> {
         let began = Instant::now();
         let members: Vec<Who> = self.fan.members.iter().map(|member| member.who.clone()).collect();
         let inquiries: Vec<Option<Inquiry>> =
-            members.into_iter().map(|who| self.of(who, body.clone())).collect();
+            members.into_iter().map(|who| self.of((who, Share::Words), body.clone())).collect();
         let mut panel = Panel::new(settings, inquiries.len(), clock.now());
         let mut said: Vec<Said> = inquiries.iter().map(|_| Said::nothing()).collect();
         let ask = |(member, inquiry)| async move { (member, hear(worker, inquiry).await) };
@@ -159,7 +168,7 @@ impl<'a> Whole<'a> {
     /// Routing 6.2.
     async fn pipeline(&mut self) -> Outcome {
         let fan = self.fan.clone();
-        let mut line = Line::new(&self.plan.attempts);
+        let mut line = Line::default();
         let (mut step, mut text) = (0, None::<String>);
         loop {
             let Some(member) = fan.members.get(step) else { return Outcome::Ours(Trouble::NoMembers) };
@@ -168,10 +177,11 @@ impl<'a> Whole<'a> {
             let Some(body) = body.filter(|_| !last) else {
                 let body = self.body(member.prompt.as_deref(), text.as_deref(), true);
                 let own = || self.inquiry.body.clone();
-                return self.last(member.who.clone(), body.unwrap_or_else(own)).await;
+                let share = if last { member.share } else { Share::Whole };
+                return self.last((member.who.clone(), share), body.unwrap_or_else(own)).await;
             };
-            let said = self.step(member.who.clone(), body).await;
-            match line.ended(said.step()) {
+            let said = self.step((member.who.clone(), member.share), body).await;
+            match line.ended(said.step(), self.settings_of(&member.who)) {
                 Next::Ask { step: next, wait_ms } => {
                     self.pause(wait_ms).await;
                     if next > step {
@@ -197,8 +207,16 @@ impl<'a> Whole<'a> {
         if last { Some(said) } else { plain(&said) }
     }
 
-    async fn step(&mut self, who: Who, body: Bytes) -> Said {
-        let (since, inquiry) = (Instant::now(), self.of(who, body));
+    /// What is said of a member's provider, else of all (routing 1.4).
+    fn settings_of(&self, who: &Who) -> &AttemptSettings {
+        match who {
+            Who::Step(step) => self.plan.own.attempts(&step.provider, &self.plan.attempts),
+            Who::Named(_) => &self.plan.attempts,
+        }
+    }
+
+    async fn step(&mut self, asked: (Who, Share), body: Bytes) -> Said {
+        let (since, inquiry) = (Instant::now(), self.of(asked, body));
         let mut said = hear(self.worker, inquiry.as_ref()).await;
         self.story.add(said.story(), since.duration_since(self.came));
         self.story.waited += since.elapsed();
@@ -227,9 +245,9 @@ impl<'a> Whole<'a> {
     }
 
     /// The part whose answer is the client's.
-    async fn last(&mut self, who: Who, body: Bytes) -> Outcome {
+    async fn last(&mut self, asked: (Who, Share), body: Bytes) -> Outcome {
         let since = Instant::now();
-        let Some(mut inquiry) = self.of(who, body) else { return Outcome::Ours(Trouble::NoMembers) };
+        let Some(mut inquiry) = self.of(asked, body) else { return Outcome::Ours(Trouble::NoMembers) };
         if let Some(part) = &mut inquiry.part {
             part.validation = self.plan.validation.clone();
         }
@@ -240,11 +258,12 @@ impl<'a> Whole<'a> {
     }
 
     /// A part, asked from now on.
-    fn of(&mut self, who: Who, body: Bytes) -> Option<Inquiry> {
+    fn of(&mut self, (who, share): (Who, Share), body: Bytes) -> Option<Inquiry> {
         let mut part = self.part.as_ref()?.another();
         let model = who.name();
-        if let Who::Step(step) = who {
-            part.step = Some(step);
+        if let Who::Step(step) = &who {
+            part.target_timeout_ms = self.settings_of(&who).target_timeout_ms;
+            part.step = Some(step.clone());
         }
         self.asked.push((part.clone(), Instant::now()));
         let body = self.reshaped(&body).unwrap_or(body);
@@ -267,7 +286,7 @@ impl<'a> Whole<'a> {
             confined: whole.confined,
             // The whole was let through: what it consists of is its own business (flow 2.6).
             limited: false,
-            traits: self.traits(),
+            traits: self.traits(share),
             lease: whole.lease.clone(),
             part: Some(part),
         })
@@ -281,13 +300,14 @@ impl<'a> Whole<'a> {
     }
 
     /// What a part is like: the combo's words make it longer.
-    fn traits(&self) -> Arc<Traits> {
+    fn traits(&self, share: Share) -> Arc<Traits> {
         let own = &self.inquiry.traits;
         let combo = self.plan.combo.as_deref().unwrap_or_default();
         let added = self.worker.tower.reshapes.load().added_by(combo);
-        match own.with_more(tokens_of(added)) {
-            Cow::Borrowed(_) => own.clone(),
-            Cow::Owned(longer) => Arc::new(longer),
+        let longer = own.with_more(tokens_of(added));
+        match (share.of(&longer), &longer) {
+            (Cow::Borrowed(_), Cow::Borrowed(_)) => own.clone(),
+            (part, _) => Arc::new(part.into_owned()),
         }
     }
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use policy::attempts::MAX_DISPATCHES;
 use policy::catalogue::Step;
-use policy::plan::DEEPEST_FAN;
+use policy::plan::{DEEPEST_FAN, Plan};
+use policy::time::Millis;
 use policy::validation::Validation;
 
 use super::cascade::Run;
@@ -23,6 +24,8 @@ use super::{Inquiry, Story, Tried};
 pub struct Part {
     /// The step that it is asked for; `None`: whatever its model's name stands for.
     pub(super) step: Option<Arc<Step>>,
+    /// How long the whole lets its target take, ms; 0: as long as the service does (routing 1.4).
+    pub(super) target_timeout_ms: Millis,
     /// What the whole's answer must be like, if this is it.
     pub(super) validation: Option<Arc<Validation>>,
     pub(super) journal: Rc<RefCell<Option<Story>>>,
@@ -40,6 +43,7 @@ impl Part {
         };
         (depth <= DEEPEST_FAN).then(|| Self {
             step: None,
+            target_timeout_ms: 0,
             validation: None,
             journal: Rc::default(),
             sent,
@@ -49,12 +53,22 @@ impl Part {
 
     /// The same for another part.
     pub(super) fn another(&self) -> Self {
-        Self { step: None, validation: None, journal: Rc::default(), ..self.clone() }
+        Self { step: None, target_timeout_ms: 0, validation: None, journal: Rc::default(), ..self.clone() }
     }
 
     /// The same for whatever its model's name stands for.
     pub(super) fn unbound(&self) -> Self {
-        Self { step: None, ..self.clone() }
+        Self { step: None, target_timeout_ms: 0, ..self.clone() }
+    }
+
+    /// What the whole wants of its plan.
+    pub(super) fn shape(&self, plan: &mut Plan) {
+        if let Some(expected) = &self.validation {
+            plan.validation.get_or_insert_with(|| expected.clone());
+        }
+        if self.target_timeout_ms > 0 {
+            plan.attempts.target_timeout_ms = self.target_timeout_ms;
+        }
     }
 
     /// Another request is sent.

@@ -247,6 +247,7 @@ impl Context<'_> {
         let combo_base = combo_config::read(&mut self, &Sheet::new(Place::Line(0)));
         let mappings = mappings::read(&mut self);
         let aliases = mappings::aliases(&mut self);
+        lines::check(&mut self, &combos, &mappings, &aliases);
         let keys = keys::read(&mut self);
         sections::check_overrides(&mut self);
         let settings = sections.with(providers, connections, combos, keys);

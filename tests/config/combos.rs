@@ -313,6 +313,41 @@ fn routing_6_2_a_line_that_no_route_can_ask_is_a_warning() {
     assert_eq!(told("pipeline", "\"anthropic\"", "[{ combo = \"either\" }, \"p/x\", \"q/y\"]"), [warning]);
 }
 
+/// Routing 6.1g, 2.6: a panel would be paid for what is known before.
+#[test]
+fn routing_6_1_a_judge_that_is_of_no_use_is_a_warning() {
+    let told = |judge: &str, names: &str| {
+        let provider = |id: &str, format: &str| {
+            format!(
+                "[[providers]]\nid = \"{id}\"\nformat = \"{format}\"\nbase_url = \"http://h\"\nmodels = [\"x\", \"y\"]\n"
+            )
+        };
+        let text = format!(
+            "{}{}[[combos]]\nname = \"m\"\nstrategy = \"fusion\"\ntargets = [\"p/x\", \"p/y\"]\n\
+             config = {{ judge_model = \"{judge}\" }}\n{names}",
+            provider("p", "openai"),
+            provider("q", "anthropic"),
+        );
+        let folder = Folder::with(&text);
+        let loaded = load(&folder.config(), &lookup(&[]), &["priority", "fusion"]).unwrap();
+        let told = loaded.warnings.iter().filter(|warning| warning.key.contains("judge"));
+        told.map(|warning| warning.problem.clone()).collect::<Vec<_>>()
+    };
+    let foreign = "cannot be asked: its targets and its judge speak no dialect in common";
+    let back = "leads back to its combo: m -> m";
+    let alias = |to: &str| format!("[aliases]\nbest = \"{to}\"\n");
+    assert_eq!(told("q/x", ""), [foreign]);
+    assert_eq!(told("best", &alias("q/x")), [foreign]);
+    assert_eq!(told("best", &alias("p/x")), [""; 0]);
+    assert_eq!(told("best", &alias("combo/m")), [back]);
+    let mapping = "[[model_combo_mappings]]\nid = \"g\"\npattern = \"gpt-*\"\ncombo = \"m\"\n";
+    assert_eq!(told("gpt-5", mapping), [back]);
+    assert_eq!(told("gpt-5", &mapping.replace("combo =", "enabled = false\ncombo =")).len(), 1);
+    assert_eq!(told("p/gone", ""), ["leads to `p/gone`, which nobody answers to"]);
+    assert_eq!(told("p/x", ""), [""; 0]);
+    assert_eq!(told("auto", ""), [""; 0]);
+}
+
 #[test]
 fn models_say_what_they_can_do() {
     let text = "[[providers]]\nid = \"p\"\nformat = \"openai\"\nbase_url = \"http://h\"\nmodels = [\"a\", { id = \"b\", max_output = 9, capabilities = [\"tools\"] }, { id = \"c\", capabilities = [] }]";

@@ -4,6 +4,7 @@
 
 mod fusion;
 mod handoff;
+mod judge;
 mod pipeline;
 #[allow(dead_code, unused_imports, reason = "each test file uses its part")]
 #[path = "../support/mod.rs"]

@@ -172,7 +172,7 @@ impl ConnectionEntry {
 }
 
 /// One step of a combo when names are resolved: a provider's model, perhaps tied to accounts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Its execution key, unique in the combo (routing 0.4).
     pub key: Arc<str>,

@@ -83,12 +83,13 @@ pub enum Opening {
     Panel,
 }
 
-/// How a request is served; `plain`: it brings no tools and wants a model's words.
+/// How a request is served; `members`: those who could be asked for words; `plain`: it brings no tools
+/// and wants a model's words. A combo of one member has that one as its judge.
 pub fn opening(members: usize, plain: bool) -> Opening {
     match (members, plain) {
-        (0, _) => Opening::Empty,
-        (1, _) => Opening::Only,
         (_, false) => Opening::JudgeAlone,
+        (0, true) => Opening::Empty,
+        (1, true) => Opening::Only,
         (_, true) => Opening::Panel,
     }
 }

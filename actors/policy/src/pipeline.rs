@@ -38,23 +38,16 @@ pub enum Next {
 }
 
 /// A pipeline at work.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Line {
     step: usize,
     retries: u32,
-    max_retries: u32,
-    retry_delay_ms: Millis,
 }
 
 impl Line {
-    /// Before its first step.
-    pub fn new(settings: &AttemptSettings) -> Self {
-        let AttemptSettings { max_retries, retry_delay_ms, .. } = *settings;
-        Self { step: 0, retries: 0, max_retries, retry_delay_ms }
-    }
-
-    /// The current step, which is not the last, has ended.
-    pub fn ended(&mut self, ended: Ended) -> Next {
+    /// The current step, which is not the last, has ended; `settings`: what is said of its provider, else
+    /// of all (routing 1.4).
+    pub fn ended(&mut self, ended: Ended, settings: &AttemptSettings) -> Next {
         match ended {
             Ended::Text => {
                 self.step += 1;
@@ -62,8 +55,8 @@ impl Line {
                 Next::Ask { step: self.step, wait_ms: 0 }
             }
             Ended::NoText => Next::Stop(502),
-            Ended::Failed(status, wait_ms) => match self.pause(wait_ms) {
-                Some(wait_ms) if passes(status) && self.retries < self.max_retries => {
+            Ended::Failed(status, wait_ms) => match pause(wait_ms, settings) {
+                Some(wait_ms) if passes(status) && self.retries < settings.max_retries => {
                     self.retries += 1;
                     Next::Ask { step: self.step, wait_ms }
                 }
@@ -71,14 +64,14 @@ impl Line {
             },
         }
     }
+}
 
-    /// The pause before the same step: a wait that was told takes the place of the configured one, and
-    /// a long one means that it is not asked again (decision 26a).
-    fn pause(&self, told_ms: Option<Millis>) -> Option<Millis> {
-        match told_ms {
-            None => Some(self.retry_delay_ms),
-            Some(wait_ms) => (wait_ms <= LONGEST_STATED_WAIT_MS).then_some(wait_ms + MARGIN_MS),
-        }
+/// The pause before the same step: a wait that was told takes the place of the configured one, and
+/// a long one means that it is not asked again (decision 26a).
+fn pause(told_ms: Option<Millis>, settings: &AttemptSettings) -> Option<Millis> {
+    match told_ms {
+        None => Some(settings.retry_delay_ms),
+        Some(wait_ms) => (wait_ms <= LONGEST_STATED_WAIT_MS).then_some(wait_ms + MARGIN_MS),
     }
 }
 

@@ -54,7 +54,7 @@ pub use direct::of_step;
 pub(crate) use empty::empty;
 use entries::{Entries, Entry};
 pub use excluded::Excluded;
-pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Who};
+pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Share, Who};
 use filters::Sieve;
 pub use leads::{Leads, leads, tracked};
 use names::Named;
@@ -232,8 +232,13 @@ fn of_combo(
     plan.counted = combo.counted;
     plan.reads_quota = world.catalogue.reads_quota;
     plan.validation = combo.validation.clone();
-    plan.fan = fan::fan(combo, world.catalogue);
-    fan::in_one_dialect(combo, ask.dialect, world.catalogue)?;
+    let request = (ask.dialect, ask.traits);
+    if let Some(fan) = fan::assemble(combo, request, world.catalogue, &mut plan.unfit)? {
+        let mut plan = fan::fill(plan, (combo, &fan), ask, world, dice);
+        plan.fan = Some(Arc::new(fan));
+        excluded::settle(&mut plan);
+        return Ok(plan);
+    }
     let mut making = Making { plan, steps: 0, barred: false, added_tokens: 0, ask, home, world, dice };
     making.add(combo, None, DEEPEST)?;
     let mut plan = making.plan;

@@ -42,6 +42,7 @@ codes! {
     ContextLengthExceeded = "context_length_exceeded", 400, "the input fits into no target's context window";
     CapabilityMismatch = "capability_mismatch", 400, "no target of the combo can do what the request needs: tools, pictures, a schema, its length";
     ComboHasNoMembers = "combo_has_no_members", 400, "a `fusion` or `pipeline` combo has nobody to ask";
+    ComboCycle = "combo_cycle", 400, "a `fusion` or `pipeline` combo asks for itself: the message names the way";
     BudgetExceeded = "budget_exceeded", 402, "every target that could run costs more than the request may, and the budget is strict";
     InvalidApiKey = "invalid_api_key", 401, "a key is required and this one is missing or unknown; or it is inactive, banned or expired";
     PermissionDenied = "permission_denied", 403, "the key may not do this, or use none of the connections";

@@ -26,7 +26,8 @@ pub(in crate::relay) struct Said {
 }
 
 enum Heard {
-    Text(String),
+    /// The text, and the answer that it is of.
+    Text(String, Box<Reply>),
     Nothing(Miss, Option<Outcome>),
 }
 
@@ -36,7 +37,7 @@ pub(in crate::relay) async fn hear(worker: &Rc<Worker>, inquiry: Option<&Inquiry
     let Served { outcome, story, .. } = Box::pin(super::super::serve(worker, inquiry)).await;
     let wait_ms = wait_of(&outcome);
     let heard = match outcome {
-        Outcome::Upstream(Reply { status: 200..300, body, .. }) => words(inquiry, body).await,
+        Outcome::Upstream(reply) if (200..300).contains(&reply.status) => words(inquiry, reply).await,
         Outcome::Upstream(reply) => {
             Heard::Nothing(Miss::Status(reply.status), Some(Outcome::Upstream(reply)))
         }
@@ -45,12 +46,16 @@ pub(in crate::relay) async fn hear(worker: &Rc<Worker>, inquiry: Option<&Inquiry
     Said { heard, wait_ms, story: RefCell::new(story) }
 }
 
-async fn words(inquiry: &Inquiry, body: ReplyBody) -> Heard {
+async fn words(inquiry: &Inquiry, reply: Reply) -> Heard {
+    let Reply { status, headers, from, body, retry_after_ms } = reply;
     let (Some(dialect), Some(body)) = (inquiry.route.answers(), read(body).await) else {
         return Heard::Nothing(Miss::Unparseable, None);
     };
     match text(dialect, &body) {
-        Ok(text) => Heard::Text(text),
+        Ok(text) => {
+            let body = ReplyBody::Whole(body);
+            Heard::Text(text, Box::new(Reply { status, headers, from, body, retry_after_ms }))
+        }
         Err(NoText::Empty) => Heard::Nothing(Miss::EmptyContent, None),
         Err(NoText::Foreign) => Heard::Nothing(Miss::Unparseable, None),
     }
@@ -80,14 +85,22 @@ impl Said {
 
     pub(in crate::relay) fn text(&self) -> Option<&str> {
         match &self.heard {
-            Heard::Text(text) => Some(text),
+            Heard::Text(text, _) => Some(text),
             Heard::Nothing(..) => None,
         }
     }
 
     pub(super) fn into_text(self) -> Option<String> {
         match self.heard {
-            Heard::Text(text) => Some(text),
+            Heard::Text(text, _) => Some(text),
+            Heard::Nothing(..) => None,
+        }
+    }
+
+    /// The answer as it came, if it had a text.
+    pub(super) fn into_reply(self) -> Option<Reply> {
+        match self.heard {
+            Heard::Text(_, reply) => Some(*reply),
             Heard::Nothing(..) => None,
         }
     }
@@ -104,7 +117,7 @@ impl Said {
     /// How it ended, for a panel.
     pub(super) fn ended(&self) -> fusion::Ended {
         match &self.heard {
-            Heard::Text(_) => fusion::Ended::Answered,
+            Heard::Text(..) => fusion::Ended::Answered,
             Heard::Nothing(miss, _) => fusion::Ended::Missed(*miss),
         }
     }
@@ -112,7 +125,7 @@ impl Said {
     /// How it ended, for a pipeline.
     pub(super) fn step(&self) -> pipeline::Ended {
         match &self.heard {
-            Heard::Text(_) => pipeline::Ended::Text,
+            Heard::Text(..) => pipeline::Ended::Text,
             Heard::Nothing(Miss::Status(status), _) => pipeline::Ended::Failed(*status, self.wait_ms),
             Heard::Nothing(Miss::Threw, _) => pipeline::Ended::Failed(503, self.wait_ms),
             Heard::Nothing(..) => pipeline::Ended::NoText,
@@ -145,6 +158,15 @@ fn wait_of(outcome: &Outcome) -> Option<Millis> {
     }
 }
 
+fn status_of(no_plan: &NoPlan) -> u16 {
+    match no_plan {
+        NoPlan::UnknownModel | NoPlan::ContextRequirements { .. } => 404,
+        NoPlan::NotForKey => 403,
+        NoPlan::Judge(_, why) => status_of(why),
+        _ => 400,
+    }
+}
+
 /// Routing 6.1e. The status is the one that a client would get for it (contract 5, decision 9b).
 fn miss(trouble: &Trouble) -> Miss {
     match trouble {
@@ -157,11 +179,7 @@ fn miss(trouble: &Trouble) -> Miss {
         Trouble::UpstreamCredits => Miss::Status(402),
         Trouble::ComboTimeout => Miss::Status(504),
         Trouble::Lease(_) => Miss::Status(409),
-        Trouble::NoPlan(no_plan) => Miss::Status(match no_plan {
-            NoPlan::UnknownModel | NoPlan::ContextRequirements { .. } => 404,
-            NoPlan::NotForKey => 403,
-            _ => 400,
-        }),
+        Trouble::NoPlan(no_plan) => Miss::Status(status_of(no_plan)),
         Trouble::Blocked(blocked, _) => Miss::Status(match blocked {
             Blocked::KeyNotAllowed => 403,
             Blocked::NoExecutableTargets => 404,

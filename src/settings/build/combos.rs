@@ -4,7 +4,7 @@ use policy::combo::TargetSpec;
 use policy::strategy::{Fusion, Strategy};
 use serde_json::Value as Json;
 
-use super::{Context, combo_config, combo_graph, lines, targets};
+use super::{Context, combo_config, combo_graph, targets};
 use crate::formats::reshape::ToolFilter;
 use crate::settings::bodies;
 use crate::settings::combos::Combo;
@@ -45,7 +45,6 @@ pub(super) fn read(context: &mut Context<'_>) -> Vec<Combo> {
         sheets.push(sheet);
     }
     combo_graph::check(context, &combos, &sheets);
-    lines::check(context, &combos, &sheets);
     combos
 }
 

@@ -55,9 +55,9 @@ fn row_68() {
         (3, true, Opening::Panel),
         (2, true, Opening::Panel),
         (1, true, Opening::Only),
-        (1, false, Opening::Only),
+        (1, false, Opening::JudgeAlone),
         (0, true, Opening::Empty),
-        (0, false, Opening::Empty),
+        (0, false, Opening::JudgeAlone),
     ] {
         assert_eq!(opening(members, plain), expected, "{members} {plain}");
     }

@@ -1,10 +1,19 @@
 //! Routing 6.2 and rows 69, 70.
 
-use super::{Ended, Line, Next};
+use super::{Ended, Next};
 use crate::attempts::AttemptSettings;
 
+/// A line of which all steps have as many retries.
+struct Line(super::Line, AttemptSettings);
+
+impl Line {
+    fn ended(&mut self, ended: Ended) -> Next {
+        self.0.ended(ended, &self.1)
+    }
+}
+
 fn line(max_retries: u32) -> Line {
-    Line::new(&AttemptSettings { max_retries, ..AttemptSettings::default() })
+    Line(super::Line::default(), AttemptSettings { max_retries, ..AttemptSettings::default() })
 }
 
 fn ask(step: usize, wait_ms: u64) -> Next {
@@ -68,4 +77,16 @@ fn decision_26_a_a_stated_wait_takes_the_place_of_the_pause() {
     ] {
         assert_eq!(line(1).ended(Ended::Failed(429, told)), expected, "{told:?}");
     }
+}
+
+/// Routing 1.4: a step is asked again as often as is said of its provider.
+#[test]
+fn routing_1_4_each_step_has_the_numbers_of_its_provider() {
+    let settings =
+        |max_retries| AttemptSettings { max_retries, retry_delay_ms: 7, ..AttemptSettings::default() };
+    let mut line = super::Line::default();
+    let failed = Ended::Failed(503, None);
+    assert_eq!(line.ended(failed, &settings(1)), ask(0, 7));
+    assert_eq!(line.ended(Ended::Text, &settings(1)), ask(1, 0));
+    assert_eq!(line.ended(failed, &settings(0)), Next::Stop(503));
 }

@@ -52,11 +52,8 @@ fn is_of(told: &Excluded, step: &Step) -> bool {
     (&told.provider, &told.model, &told.connection) == (&step.provider, &step.model, &step.connection)
 }
 
-/// Who is asked after all, in another place, is not left out; a fan asks its members as they are.
+/// Who is asked after all, in another place, is not left out.
 pub(super) fn settle(plan: &mut Plan) {
-    if plan.fan.is_some() {
-        plan.unfit.clear();
-    }
     let targets = &plan.targets;
     plan.unfit.retain(|unfit| {
         let is_it = |target: &super::Planned| {

@@ -1,13 +1,29 @@
 //! What a combo that asks several models for one answer consists of (routing 6). Such a plan is
 //! no list of targets that stand in for each other: the relay asks the members, each as a request
 //! of its own.
+//!
+//! Whom a request could not be sent to at all is no member, as it is no target of another combo
+//! (routing 3.5); what can be found out before anybody is asked, and paid, is told before.
+
+mod circle;
+mod fit;
+mod order;
+mod share;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
 use super::NoPlan;
+use super::names::{self, Named};
 use crate::catalogue::{Catalogue, Combo, Dialect, Step};
 use crate::combo::DEEPEST;
 use crate::strategy::{self, FusionSettings};
+
+use circle::no_circle;
+pub(super) use fit::assemble;
+pub(super) use order::fill;
+pub use share::Share;
 
 /// How the members work together.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +35,7 @@ pub enum FanKind {
 }
 
 /// Whom a member stands for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Who {
     /// A provider's model, perhaps tied to accounts.
     Step(Arc<Step>),
@@ -38,52 +54,56 @@ impl Who {
 }
 
 /// One member.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     /// Whom it stands for.
     pub who: Who,
     /// What a pipeline says before it (routing 6.2b).
     pub prompt: Option<Arc<str>>,
+    /// What it gets of the client's request.
+    pub share: Share,
 }
 
 /// All of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fan {
     /// How they work together.
     pub kind: FanKind,
-    /// In declared order.
+    /// In declared order; of a panel those who could be asked.
     pub members: Vec<Member>,
+    /// Who makes one answer of a panel's, and is asked alone where no panel is; `None`: nobody could.
+    pub judge: Option<Who>,
 }
 
-/// The fan of a combo; `None`: its targets stand in for each other.
-pub(super) fn fan(combo: &Combo, catalogue: &Catalogue) -> Option<Arc<Fan>> {
-    let kind = strategy::find(combo.strategy)?.fan(&combo.settings)?;
+/// How a combo's targets work together; `None`: they stand in for each other.
+fn kind(combo: &Combo) -> Option<FanKind> {
+    strategy::find(combo.strategy)?.fan(&combo.settings)
+}
+
+/// The members of a combo, as they are written.
+fn declared(combo: &Combo, catalogue: &Catalogue) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::new();
     for (index, unit) in combo.units.iter().enumerate() {
         match &unit.nested {
             // One that is gone has nothing to say.
             Some(name) if catalogue.combos.contains_key(name) => {
-                members.push(Member { who: Who::Named(name.clone()), prompt: None });
+                members.push(Member { who: Who::Named(name.clone()), prompt: None, share: Share::Words });
             }
             Some(_) => {}
-            None => {
-                members.extend(combo.steps[combo.steps_of(index)].iter().map(|step| Member {
-                    prompt: step.prompt.clone(),
-                    who: Who::Step(Arc::new(step.clone())),
-                }))
-            }
+            None => members.extend(combo.steps[combo.steps_of(index)].iter().map(|step| Member {
+                prompt: step.prompt.clone(),
+                who: Who::Step(Arc::new(step.clone())),
+                share: Share::Words,
+            })),
         }
     }
-    if let FanKind::Fusion(FusionSettings { max_panel: Some(most), .. }) = &kind {
-        members.truncate((*most).max(1));
-    }
-    Some(Arc::new(Fan { kind, members }))
+    members
 }
 
-/// Routing 6.2: each step of a line is asked in the request's dialect. Where one cannot be, none is:
-/// what came before it would be paid for nothing.
-pub(super) fn in_one_dialect(combo: &Combo, dialect: Dialect, catalogue: &Catalogue) -> Result<(), NoPlan> {
-    if !is_line(combo) || passes(combo, dialect, catalogue, DEEPEST) {
+/// Each step of a line is asked in the request's dialect, and so are a panel and its judge (routing 6).
+/// Where one of them cannot be, nobody is: what came before would be paid for nothing.
+fn in_one_dialect(combo: &Combo, dialect: Dialect, catalogue: &Catalogue) -> Result<(), NoPlan> {
+    if passes(combo, dialect, catalogue, DEEPEST) {
         return Ok(());
     }
     let could = DIALECTS.into_iter().filter(|other| passes(combo, *other, catalogue, DEEPEST));
@@ -92,110 +112,35 @@ pub(super) fn in_one_dialect(combo: &Combo, dialect: Dialect, catalogue: &Catalo
 
 const DIALECTS: [Dialect; 4] = [Dialect::Openai, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini];
 
-fn is_line(combo: &Combo) -> bool {
-    strategy::find(combo.strategy).and_then(|rule| rule.fan(&combo.settings)) == Some(FanKind::Pipeline)
-}
-
-/// Whether a request in the dialect comes through: all steps of a line speak it, one target of others.
+/// Whether a request in the dialect comes through: all steps of a line speak it, one target of others,
+/// and the judge of a panel.
 fn passes(combo: &Combo, dialect: Dialect, catalogue: &Catalogue, depth: u32) -> bool {
     let speaks = |step: &Step| {
         catalogue.providers.get(&step.provider).is_none_or(|provider| provider.dialects.contains(&dialect))
     };
+    let inside = |inner: &Combo| depth == 0 || passes(inner, dialect, catalogue, depth - 1);
     let nested = combo.units.iter().filter_map(|unit| catalogue.combos.get(unit.nested.as_ref()?));
-    let nested = nested.map(|inner| depth == 0 || passes(inner, dialect, catalogue, depth - 1));
-    let mut ways = combo.steps.iter().map(speaks).chain(nested).peekable();
+    let ways: Vec<bool> = combo.steps.iter().map(speaks).chain(nested.map(inside)).collect();
+    let able = ways.iter().filter(|way| **way).count();
     // What has no target ends otherwise.
-    ways.peek().is_none() || if is_line(combo) { ways.all(|way| way) } else { ways.any(|way| way) }
+    if ways.is_empty() {
+        return true;
+    }
+    match &kind(combo) {
+        Some(FanKind::Pipeline) => able == ways.len(),
+        // A lone voice has no judge.
+        Some(FanKind::Fusion(FusionSettings { judge: Some(judge), .. })) if able > 1 => {
+            match names::find(catalogue, judge) {
+                Ok(Named::Combo(judge)) => inside(judge),
+                Ok(Named::Made(judge)) => inside(&judge),
+                Ok(Named::Model(provider, _)) => provider.dialects.contains(&dialect),
+                // Told in its own words.
+                Err(_) => true,
+            }
+        }
+        _ => able > 0,
+    }
 }
 
 /// Fans ask combos that may be fans: they may not be deeper than this.
 pub const DEEPEST_FAN: u32 = DEEPEST;
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::super::tests::catalogue;
-    use super::{FanKind, fan, in_one_dialect};
-    use crate::catalogue::{Catalogue, Combo, Dialect, Step, Unit};
-    use crate::plan::NoPlan;
-    use crate::strategy::FusionSettings;
-
-    /// One model, a nested combo, one that is gone, and a wildcard of two.
-    fn combo(strategy: &'static str) -> (Combo, Catalogue) {
-        let step = |unit: usize, model: &str| Step { unit, ..Step::new("p".into(), model.into()) };
-        let mut combo = Combo::new("m", strategy, Vec::new());
-        combo.steps = vec![step(0, "a"), step(3, "b"), step(3, "c")];
-        combo.steps[0].prompt = Some("say".into());
-        let unit = |key: &str, nested: Option<&str>| Unit {
-            key: key.into(),
-            weight: 0.0,
-            nested: nested.map(Into::into),
-        };
-        combo.units =
-            vec![unit("1", None), unit("2", Some("inner")), unit("3", Some("gone")), unit("4", None)];
-        combo.nests = true;
-        let inner = Combo::new("inner", "priority", vec![step(0, "x"), step(0, "y")]);
-        (combo, Catalogue { combos: [(inner.name.clone(), inner)].into(), ..Catalogue::default() })
-    }
-
-    fn names(combo: &Combo, catalogue: &Catalogue) -> Vec<Arc<str>> {
-        fan(combo, catalogue).unwrap().members.iter().map(|member| member.who.name()).collect()
-    }
-
-    #[test]
-    fn routing_6_1_a_a_nested_combo_is_one_voice() {
-        for strategy in ["fusion", "pipeline"] {
-            let (combo, catalogue) = combo(strategy);
-            let expected = ["p/a", "inner", "p/b", "p/c"];
-            assert_eq!(names(&combo, &catalogue).iter().map(|name| &**name).collect::<Vec<_>>(), expected);
-            let fan = fan(&combo, &catalogue).unwrap();
-            let prompts: Vec<_> = fan.members.iter().map(|member| member.prompt.as_deref()).collect();
-            assert_eq!(prompts, [Some("say"), None, None, None]);
-        }
-        let (combo, catalogue) = combo("priority");
-        assert!(fan(&combo, &catalogue).is_none());
-    }
-
-    #[test]
-    fn routing_6_1_h_the_panel_is_capped() {
-        for (most, expected) in [(Some(2), 2), (Some(9), 4), (Some(0), 1), (None, 4)] {
-            let (mut combo, catalogue) = combo("fusion");
-            combo.settings.fusion.max_panel = most;
-            assert_eq!(names(&combo, &catalogue).len(), expected, "{most:?}");
-            let (mut combo, catalogue) = self::combo("pipeline");
-            combo.settings.fusion = FusionSettings { max_panel: most, ..FusionSettings::default() };
-            assert_eq!(names(&combo, &catalogue).len(), 4, "{most:?}");
-            assert_eq!(fan(&combo, &catalogue).unwrap().kind, FanKind::Pipeline);
-        }
-    }
-
-    /// `a` speaks openai, `d` anthropic.
-    #[test]
-    fn routing_6_2_a_line_is_asked_where_all_its_steps_can_be() {
-        let line = |strategy, providers: &[&str]| {
-            let step = |id: &&str| Step::new((*id).into(), "m".into());
-            Combo::new("l", strategy, providers.iter().map(step).collect())
-        };
-        let asked = |combo: &Combo, dialect| in_one_dialect(combo, dialect, &catalogue());
-        let refused = |speaks: &[Dialect]| Err(NoPlan::FormatNotSupported(speaks.to_vec()));
-        for dialect in [Dialect::Openai, Dialect::Anthropic] {
-            assert_eq!(asked(&line("pipeline", &["a", "d"]), dialect), refused(&[]));
-            assert_eq!(asked(&line("fusion", &["a", "d"]), dialect), Ok(()));
-            assert_eq!(asked(&line("priority", &["a", "d"]), dialect), Ok(()));
-            assert_eq!(
-                asked(&line("pipeline", &[]), dialect),
-                Ok(()),
-                "what is wrong there is told elsewhere"
-            );
-        }
-        assert_eq!(asked(&line("pipeline", &["d", "d"]), Dialect::Openai), refused(&[Dialect::Anthropic]));
-        assert_eq!(asked(&line("pipeline", &["d", "d"]), Dialect::Anthropic), Ok(()));
-        // A nested combo is one voice: one of its targets is enough.
-        let mut nests = line("pipeline", &["a"]);
-        nests.units.push(Unit { key: "2".into(), weight: 0.0, nested: Some("mixed".into()) });
-        nests.nests = true;
-        assert_eq!(asked(&nests, Dialect::Openai), Ok(()));
-        assert_eq!(asked(&nests, Dialect::Anthropic), refused(&[Dialect::Openai]));
-    }
-}

@@ -22,6 +22,17 @@ pub struct Filters {
     pub prefer_large: bool,
 }
 
+impl Filters {
+    /// Why a window is not the one that the combo asks for (routing 3.6); `None`: it is.
+    pub(super) fn too_small(&self, facts: Option<&ModelEntry>) -> Option<Exclusion> {
+        let smallest = self.min_window?;
+        match facts.and_then(|facts| facts.context_window) {
+            Some(window) => (window < smallest).then_some(Exclusion::WindowTooSmall),
+            None => self.strict.then_some(Exclusion::WindowUnknown),
+        }
+    }
+}
+
 /// What a model cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
@@ -42,7 +53,7 @@ impl Lack {
     }
 
     /// Why such a model is left out where another one is not.
-    fn why(self) -> Exclusion {
+    pub(super) fn why(self) -> Exclusion {
         match self {
             Self::Tools => Exclusion::ToolsNotSupported,
             Self::Vision => Exclusion::VisionNotSupported,
@@ -53,7 +64,7 @@ impl Lack {
 }
 
 /// What a model lacks for a request; `None`: nothing that is known.
-fn lack(facts: Option<&ModelEntry>, traits: &Traits) -> Option<Lack> {
+pub(super) fn lack(facts: Option<&ModelEntry>, traits: &Traits) -> Option<Lack> {
     let facts = facts?;
     let window = facts.context_window.zip(traits.input_tokens);
     let all = Abilities { tools: true, vision: true, structured: true };
@@ -168,11 +179,7 @@ impl<'a> Sieve<'a> {
 
     /// Routing 3.6.
     fn too_small(&self, step: &Step) -> Option<Exclusion> {
-        let smallest = self.filters.min_window?;
-        match self.facts(step).and_then(|facts| facts.context_window) {
-            Some(window) => (window < smallest).then_some(Exclusion::WindowTooSmall),
-            None => self.filters.strict.then_some(Exclusion::WindowUnknown),
-        }
+        self.filters.too_small(self.facts(step))
     }
 
     /// Looks at every step once; at none where nobody could lack anything.

@@ -1,6 +1,8 @@
 //! Why a request has no plan: nobody knows its name, or nobody could serve it. Told to the client
 //! before anything is sent.
 
+use std::sync::Arc;
+
 use super::Lack;
 use crate::catalogue::Dialect;
 
@@ -38,4 +40,8 @@ pub enum NoPlan {
         /// Steps the combo has.
         pool_size: usize,
     },
+    /// It asks for itself: the combos on the way, the last one is there already (routing 2.6).
+    Circle(Vec<Arc<str>>),
+    /// Its judge, as it is named, could not be asked (routing 6.1g).
+    Judge(Arc<str>, Box<NoPlan>),
 }

@@ -32,8 +32,7 @@ impl Strategy for Fusion {
          answered, the others have `straggler_grace_ms` left, and `panel_hard_timeout_ms` in all. The \
          judge (`judge_model`, else the first target) then gets the request together with the answers. \
          If only one has answered and no judge is named, that one is asked again and its answer is \
-         given as it is. A judge that fails or rests ends the request. One that brings tools goes to \
-         the judge alone. Each call is paid for."
+         given as it is. Where the judge fails or rests, the first answer of the panel is given. A request that brings tools goes to the judge alone. Each call is paid for."
     }
 
     fn example(&self) -> &'static str {

@@ -211,6 +211,30 @@ fn what_is_denied_is_not_counted_anywhere() {
 }
 
 /// Days are told from Sunday; `at`: hours and minutes of 2026-11-30, a Monday, UTC.
+/// Each limit speaks as it would to a request, and asking uses none of it up.
+#[test]
+fn what_would_be_admitted_is_counted_nowhere() {
+    let rate = Rate { limit: 1, window_ms: HOUR };
+    let budget = Budget { limit_usd: 3.0, window: BudgetWindow::Day };
+    let limits = Limits { rates: vec![rate], budgets: vec![budget], max_sessions: 1 };
+    let (mut counts, mut spent) = (Counts::default(), Spent::default());
+    for session in [Some("a"), Some("b"), None] {
+        assert_eq!(counts.would_admit(&limits, Some(&spent), session, NOW), Ok(()), "{session:?}");
+    }
+    assert_eq!(counts.admit(&limits, Some(&spent), Some("b"), NOW), Ok(()));
+    let no_rate = Limits { rates: Vec::new(), ..limits.clone() };
+    for (limits, session, expected) in [
+        (&limits, Some("b"), over(Over::Rate, HOUR)),
+        (&no_rate, Some("b"), Ok(())),
+        (&no_rate, Some("a"), over(Over::Sessions, 15 * MINUTE)),
+    ] {
+        assert_eq!(counts.would_admit(limits, Some(&spent), session, NOW), expected, "{session:?}");
+    }
+    spent.add(Day::of(NOW), 3.0);
+    assert_eq!(counts.would_admit(&limits, Some(&spent), Some("b"), NOW), over(Over::Budget, DAY / 2));
+    assert_eq!(counts.would_admit(&limits, Some(&spent), Some("b"), NOW + DAY), Ok(()));
+}
+
 #[test]
 fn routing_10_5_a_key_is_open_in_its_window_and_tells_when_it_opens() {
     const MONDAY: Millis = 20_787 * DAY;

@@ -18,13 +18,11 @@ use super::access::Operator;
 use super::decisions::exclusion;
 use super::errors::Refusal;
 use super::input::{self, Body};
-use crate::http::auth::KeyPolicy;
 use crate::http::errors::of_no_plan;
-use crate::http::key_rules::{Would, may_call, would_admit};
+use crate::http::key_rules::{Would, may_speak, would_admit};
 use crate::http::state::HttpSettings;
 use crate::http::traits::named;
 use crate::relay::Worker;
-use crate::upstream::Route;
 
 const ACCEPTED: [&str; 5] = ["model", "session", "key", "estimated_tokens", "format"];
 const DIALECTS: [Dialect; 3] = [Dialect::Openai, Dialect::Anthropic, Dialect::Responses];
@@ -45,13 +43,12 @@ pub(super) async fn explain(
         let settings = settings.load();
         let policy = settings.keys.named(&name).ok_or_else(|| Refusal::NotFound("key".into(), name))?;
         let tower = &request.app_data::<Rc<Worker>>().ok_or(Refusal::Unavailable)?.tower;
-        let routes = routes(&dialects);
-        let would = Would { model: &model, routes: &routes, session: pick.traits.session.as_deref() };
+        let would = Would { model: &model, dialects: &dialects, session: pick.traits.session.as_deref() };
         if let Err(problem) = would_admit(policy, tower, &would) {
             return Ok(problem.respond(Dialect::Openai, settings.max_retry_after_ms));
         }
         // Only what the key may call is looked at.
-        dialects.retain(|dialect| routes.iter().any(|route| is_way(policy, *route, *dialect)));
+        dialects.retain(|dialect| may_speak(policy, *dialect));
         (pick.allowed, pick.limited) = (policy.allowed.clone(), policy.models.is_some());
         pick.preferred = policy.preferred.clone();
         pick.key = Some(policy.name.clone());
@@ -80,15 +77,6 @@ fn dialects(fields: &Map<String, Value>) -> Result<Vec<Dialect>, Refusal> {
         true => Err(Refusal::invalid("format", "must be openai, anthropic or responses")),
         false => Ok(named),
     }
-}
-
-/// The routes of these dialects.
-fn routes(dialects: &[Dialect]) -> Vec<Route> {
-    Route::ALL.into_iter().filter(|route| dialects.contains(&route.dialect())).collect()
-}
-
-fn is_way(policy: &KeyPolicy, route: Route, dialect: Dialect) -> bool {
-    route.dialect() == dialect && may_call(policy, route.path()).is_ok()
 }
 
 /// A managed key asks under its lease: the one that was taken with it last, else one that is still to

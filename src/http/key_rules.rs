@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actors::blueprint::Blueprint;
 use arc_swap::ArcSwap;
+use policy::catalogue::Dialect;
 use policy::keys::{Asked, Denial, Over};
 use policy::plan::{Leads, leads};
 use policy::time::Millis;
@@ -18,7 +19,7 @@ use crate::relay::Tower;
 use crate::upstream::Route;
 
 /// The key may call this route, such as `/v1/messages`.
-pub(crate) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
+pub(super) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
     let endpoints = &policy.rules.endpoints;
     match endpoints.is_empty() || endpoints.iter().any(|endpoint| endpoint == path) {
         true => Ok(()),
@@ -27,6 +28,16 @@ pub(crate) fn may_call(policy: &KeyPolicy, path: &str) -> Result<(), Problem> {
             format!("this key may not call {path}; it may call {}", endpoints.join(", ")),
         )),
     }
+}
+
+/// The key may call a route of this dialect.
+pub(crate) fn may_speak(policy: &KeyPolicy, dialect: Dialect) -> bool {
+    routes(&[dialect]).any(|route| may_call(policy, route.path()).is_ok())
+}
+
+/// The routes of these dialects.
+fn routes(dialects: &[Dialect]) -> impl Iterator<Item = Route> {
+    Route::ALL.into_iter().filter(|route| dialects.contains(&route.dialect()))
 }
 
 /// The key may be used at this hour.
@@ -65,12 +76,12 @@ pub(super) fn admit(
     admitted.map_err(of_denial)
 }
 
-/// A request that nobody makes: for this name, on one of these routes, in this session.
+/// A request that nobody makes: for this name, in one of these dialects and this session.
 pub(crate) struct Would<'a> {
     /// The model as a client would write it.
     pub(crate) model: &'a str,
-    /// Routes that it could come by.
-    pub(crate) routes: &'a [Route],
+    /// Dialects that it could be written in.
+    pub(crate) dialects: &'a [Dialect],
     /// The key of its session.
     pub(crate) session: Option<&'a str>,
 }
@@ -84,7 +95,7 @@ pub(crate) fn would_admit(policy: &Arc<KeyPolicy>, tower: &Tower, would: &Would<
         refused => return Err(refusal(&refused)),
     }
     is_open(policy, now)?;
-    let mut denied = would.routes.iter().map(|route| may_call(policy, route.path()));
+    let mut denied = routes(would.dialects).map(|route| may_call(policy, route.path()));
     // Any way in is one; the first route is the one that it is told of.
     if let Some(Err(first)) = denied.next()
         && denied.all(|other| other.is_err())

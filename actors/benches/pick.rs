@@ -10,6 +10,10 @@
 //! - `1000`: all in one combo, and nothing is known of anybody.
 //! - `1000 known`: the same, and everything is: prices, windows and abilities of each model, uses,
 //!   records and quota of each account; the request brings tools, a size and a prompt key.
+//!
+//! `--turns N` takes no time: it makes N picks in each form. Instructions do not depend on who else
+//! is busy, and callgrind writes those of each form into a file of its own:
+//! `valgrind --tool=callgrind --toggle-collect=pick::turns --dump-after=pick::turns PICK --turns 20`.
 
 #[path = "pick/stage.rs"]
 mod stage;
@@ -28,7 +32,7 @@ const SPAN: Duration = Duration::from_millis(300);
 const SAMPLE: Duration = Duration::from_micros(20);
 
 fn main() {
-    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let filter = std::env::args().skip(1).find(|argument| is_filter(argument)).unwrap_or_default();
     println!("| strategy | 1 | 50 x 20 | 1000 | 1000 known |");
     println!("|---|---|---|---|---|");
     for rule in strategy::names().into_iter().filter(|rule| rule.contains(&filter)) {
@@ -49,8 +53,27 @@ fn main() {
     }
 }
 
+fn is_filter(argument: &str) -> bool {
+    !argument.starts_with('-') && argument.parse::<usize>().is_err()
+}
+
 fn cell(stage: &Stage) -> String {
-    format!("{:.2}", micros(stage))
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--turns").skip(1);
+    match arguments.next().and_then(|count| count.parse().ok()) {
+        Some(count) => {
+            turns(stage, count);
+            format!("{count} turns")
+        }
+        None => format!("{:.2}", micros(stage)),
+    }
+}
+
+#[inline(never)]
+fn turns(stage: &Stage, count: usize) {
+    let mut dice = fastrand::Rng::with_seed(1);
+    for turn in 0..count {
+        black_box(stage.pick(turn, &mut dice));
+    }
 }
 
 fn micros(stage: &Stage) -> f64 {

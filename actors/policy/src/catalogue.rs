@@ -5,6 +5,7 @@ mod names;
 mod needs;
 mod offers;
 mod patterns;
+mod roll;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,6 +27,7 @@ use crate::validation::Validation;
 pub use names::{Aliases, Mapping};
 pub use offers::Offers;
 pub use patterns::matches;
+pub use roll::{Candidate, Roll};
 
 /// The wire format a client speaks or a provider understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,25 +84,30 @@ pub struct Abilities {
 /// The models of a provider, in declared order and by name.
 #[derive(Clone, Debug, Default)]
 pub struct Models {
-    listed: Vec<(ModelId, ModelEntry)>,
+    listed: Vec<(ModelId, Arc<ModelEntry>)>,
     places: ById<ModelId, usize>,
 }
 
 impl Models {
     /// The facts of one.
     pub fn get(&self, model: &str) -> Option<&ModelEntry> {
+        self.shared(model).map(Arc::as_ref)
+    }
+
+    /// The same, to be kept.
+    pub fn shared(&self, model: &str) -> Option<&Arc<ModelEntry>> {
         self.places.get(model).map(|place| &self.listed[*place].1)
     }
 
     /// Each in declared order.
-    pub fn iter(&self) -> impl Iterator<Item = &(ModelId, ModelEntry)> {
-        self.listed.iter()
+    pub fn iter(&self) -> impl Iterator<Item = (&ModelId, &ModelEntry)> {
+        self.listed.iter().map(|(id, entry)| (id, entry.as_ref()))
     }
 }
 
 impl FromIterator<(ModelId, ModelEntry)> for Models {
     fn from_iter<I: IntoIterator<Item = (ModelId, ModelEntry)>>(listed: I) -> Self {
-        let listed: Vec<_> = listed.into_iter().collect();
+        let listed: Vec<_> = listed.into_iter().map(|(id, entry)| (id, Arc::new(entry))).collect();
         let places = listed.iter().enumerate().map(|(place, (id, _))| (id.clone(), place)).collect();
         Self { listed, places }
     }
@@ -338,6 +345,8 @@ pub struct Catalogue {
     pub preflight: Preflight,
     /// What each target of a combo can do; no entry: each has to be looked at.
     pub offers: HashMap<Arc<str>, Offers>,
+    /// What each target of a combo is; no entry: it is found when the combo is asked for.
+    pub rolls: HashMap<Arc<str>, Roll>,
     /// Some combo, the cutoff or the choice of accounts minds what accounts say of their quota.
     pub reads_quota: bool,
 }
@@ -350,6 +359,8 @@ impl Catalogue {
         let combos = self.combos.values().any(rule);
         let of = |(name, combo): (&Arc<str>, &Combo)| (name.clone(), Offers::of(combo, &self));
         self.offers = self.combos.iter().map(of).collect();
+        let of = |(name, combo): (&Arc<str>, &Combo)| (name.clone(), Roll::of(combo, &self));
+        self.rolls = self.combos.iter().map(of).collect();
         self.reads_quota = combos || self.preflight.is_on() || self.accounts.reads_quota();
         self
     }

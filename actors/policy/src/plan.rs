@@ -30,7 +30,7 @@ use crate::affinity::Pinned;
 use crate::attempts::{AttemptSettings, MAX_DISPATCHES, Owns};
 use crate::board::Board;
 use crate::breaker::Grant;
-use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, Step};
+use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, Roll, Step};
 use crate::change::Exclusion;
 use crate::combo::DEEPEST;
 use crate::dice::Dice;
@@ -239,8 +239,9 @@ fn of_combo(
         excluded::settle(&mut plan);
         return Ok(plan);
     }
+    let roll = world.catalogue.roll(combo);
     let mut making = Making { plan, steps: 0, barred: false, added_tokens: 0, ask, home, world, dice };
-    making.add(combo, None, DEEPEST)?;
+    making.add((combo, &roll), None, DEEPEST)?;
     let mut plan = making.plan;
     excluded::settle(&mut plan);
     let foreign = |excluded: &Excluded| excluded.reason == Exclusion::FormatNotSupported;
@@ -273,12 +274,17 @@ struct Making<'a> {
 
 impl Making<'_> {
     /// Adds what a combo offers, in the order of its strategy; `depth`: how much deeper it may go.
-    fn add(&mut self, combo: &Combo, within: Option<Arc<Place>>, depth: u32) -> Result<(), NoPlan> {
+    fn add(
+        &mut self,
+        (combo, roll): (&Combo, &Roll),
+        within: Option<Arc<Place>>,
+        depth: u32,
+    ) -> Result<(), NoPlan> {
         let rule = strategy::find(combo.strategy);
         let grain = rule.map_or(Grain::Steps, |rule| rule.grain());
         self.added_tokens += combo.added_tokens;
         let traits = self.ask.traits.with_more(self.added_tokens);
-        let mut entries = Entries::new(combo, grain, self.ask, self.world);
+        let mut entries = Entries::new((combo, roll), grain, self.ask, self.world);
         let sieve = Sieve::through(combo, &mut entries, &traits, self.world, &mut self.plan.unfit)?;
         let unknown = ComboState::default();
         let field = Field {
@@ -343,13 +349,14 @@ impl Making<'_> {
     ) {
         let (first, last, only) = match entry {
             Entry::Step(step) => (step, step + 1, None),
-            Entry::Account(step, account, _) => (step, step + 1, Some(&account.id)),
+            Entry::Account(candidate, account) => (candidate.step, candidate.step + 1, Some(&account.id)),
             Entry::Unit(unit) => match &combo.units[unit].nested {
                 Some(name) => {
                     if let Some(nested) = self.world.catalogue.combos.get(name).filter(|_| depth > 0) {
                         let added_tokens = self.added_tokens;
                         // A nested combo that cannot serve it contributes nothing.
-                        let _ = self.add(nested, Some(place), depth - 1);
+                        let roll = self.world.catalogue.roll(nested);
+                        let _ = self.add((nested, &roll), Some(place), depth - 1);
                         self.added_tokens = added_tokens;
                     }
                     return;

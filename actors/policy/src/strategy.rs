@@ -26,6 +26,7 @@ mod reset_window;
 mod round_robin;
 mod run;
 mod settings;
+mod sort;
 pub mod stage;
 mod state;
 mod strict_random;

@@ -74,6 +74,11 @@ impl<K: Clone + Eq + Hash, V: Published> Views<K, V> {
         self.all.remove(id);
     }
 
+    /// Everybody is calm.
+    pub fn are_calm(&self) -> bool {
+        self.restless.is_empty()
+    }
+
     /// One whom nobody has heard of is calm.
     pub fn is_calm(&self, id: &K) -> bool {
         self.restless.is_empty() || !self.restless.contains(id)

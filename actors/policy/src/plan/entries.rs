@@ -1,14 +1,13 @@
 //! The entries of a combo as its strategy sees them: steps, written steps, or accounts
 //! (routing 2.6, 4.2c, 4.21). Facts are looked up when they are asked for.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::step::{cut_off, exclusion, gate};
 use super::{Ask, World, accounts, usable};
 use crate::account::AccountStrategy;
 use crate::breaker::BreakerState;
-use crate::catalogue::{Combo, ConnectionEntry, ModelEntry, ProviderEntry, Step};
+use crate::catalogue::{Candidate, Combo, ConnectionEntry, ModelEntry, ProviderEntry, Roll, Step};
 use crate::combo::DEEPEST;
 use crate::ids::{ConnectionId, ModelId, ProviderId};
 use crate::reading::AccountReading;
@@ -21,8 +20,25 @@ pub(super) enum Entry<'a> {
     Step(usize),
     /// An index of its units.
     Unit(usize),
-    /// An account of a step, and its provider.
-    Account(usize, &'a Arc<ConnectionEntry>, &'a ProviderEntry),
+    /// An account of a step.
+    Account(&'a Candidate, &'a Arc<ConnectionEntry>),
+}
+
+/// Which entries there are.
+enum List<'a> {
+    /// Each step, as most combos have it.
+    Steps,
+    /// Each candidate of the roll.
+    Candidates,
+    /// These.
+    These(Vec<Entry<'a>>),
+}
+
+fn entry(candidate: &Candidate) -> Entry<'_> {
+    match &candidate.account {
+        Some(account) => Entry::Account(candidate, account),
+        None => Entry::Step(candidate.step),
+    }
 }
 
 /// All choices, in declared order.
@@ -30,27 +46,31 @@ pub(super) struct Entries<'a> {
     pub(super) combo: &'a Combo,
     pub(super) ask: &'a Ask<'a>,
     pub(super) world: World<'a>,
-    /// `None`: each step, as most combos have it.
-    list: Option<Vec<Entry<'a>>>,
-    /// Keys of accounts by index, made when they are asked for: most never are.
-    keys: Vec<OnceCell<Arc<str>>>,
+    roll: &'a Roll,
+    list: List<'a>,
+    /// Somebody may be left out for its quota.
+    cuts: bool,
 }
 
 impl<'a> Entries<'a> {
-    pub(super) fn new(combo: &'a Combo, grain: Grain, ask: &'a Ask<'a>, world: World<'a>) -> Self {
-        let mut entries = Self { combo, ask, world, list: None, keys: Vec::new() };
-        match grain {
-            _ if combo.nests => entries.take(entries.units()),
-            Grain::Steps => {}
-            Grain::Units => entries.take(entries.units()),
-            Grain::Accounts => entries.take(entries.accounts()),
-        }
+    pub(super) fn new(
+        (combo, roll): (&'a Combo, &'a Roll),
+        grain: Grain,
+        ask: &'a Ask<'a>,
+        world: World<'a>,
+    ) -> Self {
+        let cuts = world.catalogue.reads_quota && world.catalogue.preflight.is_on();
+        let mut entries = Self { combo, ask, world, roll, list: List::Steps, cuts };
+        entries.list = match grain {
+            _ if combo.nests => List::These(entries.units()),
+            Grain::Steps => List::Steps,
+            Grain::Units => List::These(entries.units()),
+            Grain::Accounts => match ask.allowed {
+                None => List::Candidates,
+                Some(allowed) => List::These(entries.allowed(allowed)),
+            },
+        };
         entries
-    }
-
-    fn take(&mut self, list: Vec<Entry<'a>>) {
-        self.keys = vec![OnceCell::new(); list.len()];
-        self.list = Some(list);
     }
 
     /// Units that lead somewhere: a nested combo that is gone contributes nothing (routing 14.4).
@@ -65,23 +85,19 @@ impl<'a> Entries<'a> {
         units.filter(leads).collect()
     }
 
-    /// Routing 4.21; a step without an account stays one entry, and is told why it is left out.
-    fn accounts(&self) -> Vec<Entry<'a>> {
-        let mut all = Vec::with_capacity(self.combo.steps.len());
-        for (index, step) in self.combo.steps.iter().enumerate() {
+    /// Routing 4.21; a step of which no account is allowed stays one entry, and is told why it is
+    /// left out.
+    fn allowed(&self, allowed: &[ConnectionId]) -> Vec<Entry<'a>> {
+        let mut all = Vec::with_capacity(self.roll.candidates.len());
+        for of_step in self.roll.candidates.chunk_by(|one, other| one.step == other.step) {
             let before = all.len();
-            if let Some(provider) = self.world.catalogue.providers.get(&step.provider) {
-                let able = |entry: &&Arc<ConnectionEntry>| {
-                    entry.usable
-                        && step.admits(&entry.id)
-                        && self.ask.allowed.is_none_or(|allowed| allowed.contains(&entry.id))
-                        && entry.serves(step.model.as_str())
-                };
-                let able = provider.connections.iter().filter(able);
-                all.extend(able.map(|entry| Entry::Account(index, entry, provider)));
-            }
+            let entries = of_step.iter().map(entry);
+            all.extend(entries.filter(|entry| match entry {
+                Entry::Account(_, account) => allowed.contains(&account.id),
+                _ => false,
+            }));
             if all.len() == before {
-                all.push(Entry::Step(index));
+                all.push(Entry::Step(of_step[0].step));
             }
         }
         all
@@ -89,7 +105,7 @@ impl<'a> Entries<'a> {
 
     /// Nothing could be asked.
     pub(super) fn is_empty(&self) -> bool {
-        self.list.as_ref().map_or(self.combo.steps.is_empty(), Vec::is_empty)
+        self.count() == 0
     }
 
     /// Keeps the entries of which some step is kept; tells each step of the others.
@@ -102,7 +118,7 @@ impl<'a> Entries<'a> {
         let (kept, gone): (Vec<usize>, Vec<usize>) = (0..self.count()).partition(kept);
         if !gone.is_empty() {
             gone.into_iter().for_each(|index| self.each(index, tell));
-            self.take(kept.into_iter().map(|index| self.entry(index)).collect());
+            self.list = List::These(kept.into_iter().map(|index| self.entry(index)).collect());
         }
     }
 
@@ -124,25 +140,26 @@ impl<'a> Entries<'a> {
 
     /// The entry of an index.
     pub(super) fn entry(&self, index: usize) -> Entry<'a> {
-        self.list.as_ref().map_or(Entry::Step(index), |list| list[index])
+        match &self.list {
+            List::Steps => Entry::Step(index),
+            List::Candidates => entry(&self.roll.candidates[index]),
+            List::These(list) => list[index],
+        }
     }
 
     fn key_of(&self, index: usize) -> &Arc<str> {
         match self.entry(index) {
             Entry::Step(step) => &self.combo.steps[step].key,
             Entry::Unit(unit) => &self.combo.units[unit].key,
-            Entry::Account(step, account, _) => {
-                let step = &self.combo.steps[step];
-                let made = || format!("{}@{}", step.key, account.id).into();
-                if step.connection.is_some() { &step.key } else { self.keys[index].get_or_init(made) }
-            }
+            Entry::Account(candidate, _) => candidate.key(&self.combo.steps[candidate.step]),
         }
     }
 
     /// Tells each step of an entry, those of nested combos too.
     pub(super) fn each(&self, index: usize, tell: &mut dyn FnMut(&'a Step)) {
         match self.entry(index) {
-            Entry::Step(step) | Entry::Account(step, ..) => tell(&self.combo.steps[step]),
+            Entry::Step(step) => tell(&self.combo.steps[step]),
+            Entry::Account(candidate, _) => tell(&self.combo.steps[candidate.step]),
             Entry::Unit(unit) => self.each_of(self.combo, unit, DEEPEST, tell),
         }
     }
@@ -164,7 +181,8 @@ impl<'a> Entries<'a> {
     fn first(&self, entry: &Entry<'_>) -> Option<&'a Step> {
         let mut first = None;
         match entry {
-            Entry::Step(step) | Entry::Account(step, ..) => return self.combo.steps.get(*step),
+            Entry::Step(step) => return self.combo.steps.get(*step),
+            Entry::Account(candidate, _) => return self.combo.steps.get(candidate.step),
             Entry::Unit(unit) => self.each_of(self.combo, *unit, DEEPEST, &mut |step| {
                 first.get_or_insert(step);
             }),
@@ -178,15 +196,12 @@ impl<'a> Entries<'a> {
 
     fn one(&self, index: usize) -> Option<&ConnectionId> {
         match self.entry(index) {
-            Entry::Account(_, account, _) => Some(&account.id),
+            Entry::Account(_, account) => Some(&account.id),
             _ => self.step(index).connection.as_ref(),
         }
     }
 
     fn provider_entry(&self, index: usize) -> Option<&'a ProviderEntry> {
-        if let Entry::Account(_, _, provider) = self.entry(index) {
-            return Some(provider);
-        }
         self.world.catalogue.providers.get(&self.step(index).provider)
     }
 
@@ -196,8 +211,8 @@ impl<'a> Entries<'a> {
         index: usize,
         tell: &mut dyn FnMut(&'a Step, &'a Arc<ConnectionEntry>),
     ) {
-        if let Entry::Account(step, account, _) = self.entry(index) {
-            return tell(&self.combo.steps[step], account);
+        if let Entry::Account(candidate, account) = self.entry(index) {
+            return tell(&self.combo.steps[candidate.step], account);
         }
         let only = self.one(index);
         self.each(index, &mut |step| {
@@ -233,7 +248,11 @@ impl<'a> Entries<'a> {
 
 impl Pool for Entries<'_> {
     fn count(&self) -> usize {
-        self.list.as_ref().map_or(self.combo.steps.len(), Vec::len)
+        match &self.list {
+            List::Steps => self.combo.steps.len(),
+            List::Candidates => self.roll.candidates.len(),
+            List::These(list) => list.len(),
+        }
     }
 
     fn key(&self, index: usize) -> &str {
@@ -242,6 +261,21 @@ impl Pool for Entries<'_> {
 
     fn shared_key(&self, index: usize) -> Arc<str> {
         self.key_of(index).clone()
+    }
+
+    /// Most keys that are equal are one text in memory: the texts are read where none is.
+    fn find(&self, key: &Arc<str>) -> Option<usize> {
+        let all = || 0..self.count();
+        let same = || all().find(|index| Arc::ptr_eq(self.key_of(*index), key));
+        same().or_else(|| all().find(|index| self.key_of(*index) == key))
+    }
+
+    fn is_of(&self, keys: &[Arc<str>]) -> bool {
+        let is_one = |(index, key): (usize, &Arc<str>)| {
+            let own = self.key_of(index);
+            Arc::ptr_eq(own, key) || own == key
+        };
+        keys.len() == self.count() && keys.iter().enumerate().all(is_one)
     }
 
     fn provider(&self, index: usize) -> &ProviderId {
@@ -265,15 +299,14 @@ impl Pool for Entries<'_> {
     }
 
     fn eligible(&self, index: usize) -> bool {
-        if let Entry::Account(step, account, provider) = self.entry(index) {
-            let step = &self.combo.steps[step];
-            // What does not change with time was asked when the list was made, but for these.
-            if self.world.board.is_calm(&provider.id, &account.id) {
-                return provider.dialects.contains(&self.ask.dialect)
-                    && provider.serves(step.model.as_str())
-                    && cut_off(account, self.world).is_none();
+        if let Entry::Account(candidate, account) = self.entry(index) {
+            // What does not change with time stands in the roll, or was asked when the list was made.
+            if self.world.board.is_calm(&account.provider, &account.id) {
+                return candidate.speaks(self.ask.dialect)
+                    && !(self.cuts && cut_off(account, self.world).is_some());
             }
-            return gate(step, Some(provider), true, self.ask, self.world).is_ok()
+            let step = &self.combo.steps[candidate.step];
+            return gate(step, self.provider_entry(index), true, self.ask, self.world).is_ok()
                 && exclusion((account, step), true, self.ask, self.world).is_ok();
         }
         let (only, mut any) = (self.one(index), false);
@@ -282,10 +315,11 @@ impl Pool for Entries<'_> {
     }
 
     fn breaker(&self, index: usize) -> BreakerState {
-        let (board, provider) = (&self.world.board, &self.step(index).provider);
-        if board.providers.is_calm(provider) {
+        let board = &self.world.board;
+        if board.providers.are_calm() {
             return BreakerState::Closed;
         }
+        let provider = &self.step(index).provider;
         let view = board.providers.get(provider);
         view.map_or(BreakerState::Closed, |view| view.state_at(self.world.now))
     }
@@ -337,8 +371,11 @@ impl Pool for Entries<'_> {
     }
 
     fn facts(&self, index: usize) -> Option<&ModelEntry> {
-        let step = self.step(index);
-        self.provider_entry(index)?.facts(step.model.as_str())
+        match self.entry(index) {
+            Entry::Step(step) => self.roll.facts(step),
+            Entry::Account(candidate, _) => self.roll.facts(candidate.step),
+            Entry::Unit(_) => self.provider_entry(index)?.facts(self.step(index).model.as_str()),
+        }
     }
 
     fn reading(&self, index: usize) -> Option<&AccountReading> {
@@ -346,6 +383,9 @@ impl Pool for Entries<'_> {
     }
 
     fn accounts(&self, index: usize) -> usize {
+        if let Entry::Account(candidate, _) = self.entry(index) {
+            return candidate.peers;
+        }
         self.provider_entry(index).map_or(0, |entry| entry.connections.iter().filter(|c| c.usable).count())
     }
 

@@ -23,15 +23,15 @@ pub use settings::{AutoRouter, AutoSettings, BudgetFallback, Sla, Taste};
 pub use weights::{PACKS, Pack, Weights};
 
 use budget::Budget;
-use factors::{Extremes, Known};
+use factors::{Extremes, Known, Wanted};
 use select::Candidates;
 
 use crate::breaker::BreakerState;
 use crate::change::{Exclusion, Refusal};
 use crate::dice::Dice;
-use crate::strategy::affinity;
-use crate::strategy::quota::{able, sort_after};
+use crate::strategy::quota::{able, circle_after};
 use crate::strategy::{ComboState, Field, Grain, LastGood, News, Note, Ranked, Strategy, StrategySettings};
+use crate::strategy::{affinity, sort};
 
 /// Accounts by sixteen factors.
 pub struct Auto;
@@ -85,14 +85,14 @@ targets = [{ model = "openai/gpt-5" }, { model = "google/gemini-pro" }]"#
             return Ranked::of(unable);
         }
         let settings = &field.settings.auto;
-        let mut known = factors::known(field);
-        let most = Extremes::of(&known, &able);
         let weights = settings.weights(field.request.wish.mode.as_deref());
+        let mut known = factors::known(field, Wanted::of(&weights, settings.router));
+        let most = Extremes::of(&known, &able);
         if let Some(home) = home(field, &able, &weights) {
             known[home].cached = 1.0;
         }
-        let scores: Vec<f64> = known.iter().map(|known| factors::score(known, &most, &weights)).collect();
-        able.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+        let scores = factors::scores(&known, &most, &weights);
+        sort::best_first(&mut able, &scores);
         let rests = health::judged(&field.state.auto, field.pool, (&able, &scores), field.now);
         let resting = rests.as_ref().unwrap_or(&field.state.auto);
         let preferred = preferred(field, (&able, &known), resting);
@@ -113,10 +113,10 @@ targets = [{ model = "openai/gpt-5" }, { model = "google/gemini-pro" }]"#
             let (chosen, note) = choice.choose(dice);
             notes.extend(note);
             order.push(chosen);
-            sort_after(chosen, &mut candidates, &scores);
+            circle_after(chosen, &mut candidates, &scores);
             // Where all of them are candidates they stand in their order already.
             if candidates.len() < able.len() {
-                sort_after(chosen, &mut able, &scores);
+                circle_after(chosen, &mut able, &scores);
             }
         }
         let mut listed = vec![false; field.pool.count()];
@@ -145,10 +145,9 @@ fn home(field: &Field<'_>, able: &[usize], weights: &Weights) -> Option<usize> {
 fn preferred(field: &Field<'_>, (able, known): (&[usize], &[Known]), rests: &Rests) -> Vec<usize> {
     let (pool, first) = (field.pool, &field.settings.auto.candidate_pool);
     let fits = |index: &usize| {
-        let provider = pool.provider(*index);
-        (first.is_empty() || first.contains(provider))
+        (first.is_empty() || first.contains(pool.provider(*index)))
             && known[*index].breaker != BreakerState::Open
-            && !health::rests(rests, provider, field.now)
+            && (rests.is_empty() || !health::rests(rests, pool.provider(*index), field.now))
     };
     let fitting: Vec<usize> = able.iter().copied().filter(fits).collect();
     if fitting.is_empty() { able.to_vec() } else { fitting }

@@ -1,9 +1,7 @@
 //! `context-optimized`: the largest context window first (routing 4.17).
 
-use std::cmp::Reverse;
-
 use crate::dice::Dice;
-use crate::strategy::{Field, Ranked, Strategy};
+use crate::strategy::{Field, Ranked, Strategy, sort};
 
 /// The largest window.
 pub struct ContextOptimized;
@@ -34,9 +32,9 @@ targets = [{ model = "openai/gpt-5" }, { model = "google/gemini-pro" }]"#
     }
 
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
-        let window = |entry: &usize| field.pool.facts(*entry).and_then(|facts| facts.context_window);
+        let window = |entry| field.pool.facts(entry).and_then(|facts| facts.context_window);
         let mut order: Vec<usize> = (0..field.pool.count()).collect();
-        order.sort_by_cached_key(|entry| Reverse(window(entry).unwrap_or(0)));
+        sort::by(&mut order, |entry| !window(entry).unwrap_or(0));
         Ranked::of(order)
     }
 }

@@ -6,7 +6,7 @@
 use crate::catalogue::ModelEntry;
 use crate::dice::Dice;
 use crate::request::Traits;
-use crate::strategy::{Field, Ranked, Strategy};
+use crate::strategy::{Field, Ranked, Strategy, sort};
 
 /// Tokens that a price is for.
 const PRICED: f64 = 1_000_000.0;
@@ -46,11 +46,12 @@ targets = [{ model = "openai/gpt-5" }, { model = "other/gpt-5" }]"#
         };
         let costs: Vec<(f64, f64)> = (0..pool.count()).map(cost).collect();
         let mut order: Vec<usize> = (0..costs.len()).collect();
+        sort::by(&mut order, |entry| sort::ascending(costs[entry].0));
         // Where no request can be priced all are equal so far, and input decides.
-        order.sort_by(|a, b| {
-            let ((one, input), (other, other_input)) = (costs[*a], costs[*b]);
-            one.total_cmp(&other).then(input.total_cmp(&other_input))
-        });
+        let alike = |a: &usize, b: &usize| costs[*a].0.to_bits() == costs[*b].0.to_bits();
+        for alike in order.chunk_by_mut(alike) {
+            sort::by(alike, |entry| sort::ascending(costs[entry].1));
+        }
         Ranked::of(order)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::quota::{able, take_turns};
 use crate::dice::Dice;
-use crate::strategy::{Field, Grain, QuotaWindow, Ranked, Strategy};
+use crate::strategy::{Field, Grain, QuotaWindow, Ranked, Strategy, sort};
 
 /// Accounts by what is left.
 pub struct Headroom;
@@ -44,7 +44,7 @@ targets = [{ model = "claude/claude-sonnet-5" }]"#
         let left = |index| pool.reading(index)?.left(&WINDOWS, field.now);
         let scores: Vec<f64> = (0..pool.count()).map(|index| left(index).unwrap_or(1.0)).collect();
         let (mut order, unable) = able(pool);
-        order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+        sort::best_first(&mut order, &scores);
         let best = order.first().map_or(0.0, |first| scores[*first]);
         let tied = order.iter().take_while(|index| scores[**index] == best).count();
         let notes = take_turns(&mut order, tied, field.state.cursor);

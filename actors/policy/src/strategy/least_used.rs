@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::dice::Dice;
 use crate::ids::ById;
-use crate::strategy::{Field, Note, Ranked, Strategy};
+use crate::strategy::{Field, Note, Ranked, Strategy, sort};
 
 /// Requests in a row that one far behind the others can catch up.
 const MOST_BEHIND: u64 = 10;
@@ -43,15 +43,15 @@ targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }]"#
 
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
         let count = field.pool.count();
-        let used = |entry: &usize| uses(&field.state.uses, field.pool.key(*entry));
+        let used = |entry: usize| uses(&field.state.uses, field.pool.key(entry));
         let start = field.state.cursor.checked_rem(count as u64).unwrap_or(0) as usize;
         // Equal ones keep the order they are in here, so the start decides between them.
         let mut order: Vec<usize> = (start..count).chain(0..start).collect();
-        order.sort_by_cached_key(used);
+        sort::by(&mut order, used);
         let mut notes = vec![Note::Cursor(field.state.cursor.wrapping_add(1))];
-        let floor = order.last().map_or(0, used).saturating_sub(MOST_BEHIND);
+        let floor = order.last().map_or(0, |last| used(*last)).saturating_sub(MOST_BEHIND);
         let asked = order.iter().find(|entry| field.pool.eligible(**entry));
-        if let Some(entry) = asked.filter(|entry| used(entry) < floor) {
+        if let Some(entry) = asked.filter(|entry| used(**entry) < floor) {
             notes.push(Note::Uses(field.pool.key(*entry).into(), floor));
         }
         Ranked { notes, ..Ranked::of(order) }

@@ -40,6 +40,15 @@ pub trait Pool {
     fn shared_key(&self, index: usize) -> Arc<str> {
         self.key(index).into()
     }
+    /// The first entry with this key.
+    fn find(&self, key: &Arc<str>) -> Option<usize> {
+        (0..self.count()).find(|entry| *self.key(*entry) == **key)
+    }
+    /// Whether these are the keys of all entries, in declared order.
+    fn is_of(&self, keys: &[Arc<str>]) -> bool {
+        keys.len() == self.count()
+            && (0..self.count()).zip(keys).all(|(entry, key)| *self.key(entry) == **key)
+    }
     /// The provider; of an entry with several targets that of the first.
     fn provider(&self, index: usize) -> &ProviderId;
     /// The model; of an entry with several targets that of the first.

@@ -2,7 +2,7 @@
 //! those that are alike.
 
 use crate::reading::{AccountReading, WindowReading};
-use crate::strategy::{Note, Pool, QuotaSettings, QuotaWindow};
+use crate::strategy::{Note, Pool, QuotaSettings, QuotaWindow, sort};
 use crate::time::Millis;
 
 /// Score of an account that has said nothing (routing 4.22).
@@ -91,14 +91,29 @@ pub(super) fn reset_in(
 /// Entries that could be asked now, and those that could not: they go last, for their gates to
 /// say why (routing 4.21). A turn must not fall on one of them.
 pub(super) fn able(pool: &dyn Pool) -> (Vec<usize>, Vec<usize>) {
-    (0..pool.count()).partition(|index| pool.eligible(*index))
+    let (mut able, mut unable) = (Vec::with_capacity(pool.count()), Vec::new());
+    for index in 0..pool.count() {
+        if pool.eligible(index) { able.push(index) } else { unable.push(index) }
+    }
+    (able, unable)
 }
 
-/// Sorts those that come after a first choice, best score first. Equal ones follow it in a circle:
-/// were it always the first of the list, that one would serve for everybody who fails (FC-050).
+/// Sorts those that come after a first choice, best score first; they come in declared order. Equal
+/// ones follow it in a circle: were it always the first of the list, that one would serve for
+/// everybody who fails (FC-050).
 pub(super) fn sort_after(first: usize, order: &mut [usize], scores: &[f64]) {
-    let circle = |index: usize| if index > first { index - first } else { index + scores.len() - first };
-    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(circle(*a).cmp(&circle(*b))));
+    let circle = order.partition_point(|index| *index <= first);
+    order.rotate_left(circle);
+    sort::best_first(order, scores);
+}
+
+/// The same where they are sorted already, equal ones in declared order.
+pub(super) fn circle_after(first: usize, sorted: &mut [usize], scores: &[f64]) {
+    let alike = |a: &usize, b: &usize| scores[*a].to_bits() == scores[*b].to_bits();
+    for alike in sorted.chunk_by_mut(alike).filter(|alike| alike.len() > 1) {
+        let circle = alike.partition_point(|index| *index <= first);
+        alike.rotate_left(circle);
+    }
 }
 
 /// Lets the first `tied` of an order take turns: `cursor` says whose it is. A turn is taken only

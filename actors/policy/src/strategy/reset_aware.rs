@@ -3,7 +3,7 @@
 
 use super::quota::{able, score, take_turns};
 use crate::dice::Dice;
-use crate::strategy::{Field, Grain, Ranked, Strategy};
+use crate::strategy::{Field, Grain, Ranked, Strategy, sort};
 
 /// Accounts by their quota score.
 pub struct ResetAware;
@@ -43,7 +43,7 @@ targets = [{ model = "claude/claude-sonnet-5" }]"#
         let scores: Vec<f64> =
             (0..pool.count()).map(|index| score(pool.reading(index), settings, field.now)).collect();
         let (mut order, unable) = able(pool);
-        order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+        sort::best_first(&mut order, &scores);
         let band = settings.tie_band_percent.max(0.0) / 100.0;
         let best = order.first().map_or(f64::NEG_INFINITY, |first| scores[*first]);
         let tied =

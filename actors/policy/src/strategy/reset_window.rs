@@ -2,7 +2,7 @@
 
 use super::quota::{able, reset_in, take_turns};
 use crate::dice::Dice;
-use crate::strategy::{Field, Grain, Ranked, Strategy};
+use crate::strategy::{Field, Grain, Ranked, Strategy, sort};
 use crate::time::Millis;
 
 /// Accounts by their next reset.
@@ -47,7 +47,7 @@ targets = [{ model = "claude/claude-sonnet-5" }]"#
         let wait = |index| reset_in(pool.reading(index), &settings.windows, field.now);
         let waits: Vec<Millis> = (0..pool.count()).map(|index| wait(index).unwrap_or(Millis::MAX)).collect();
         let (mut order, unable) = able(pool);
-        order.sort_by_key(|index| waits[*index]);
+        sort::by(&mut order, |index| waits[index]);
         let soonest = order.first().map_or(Millis::MAX, |first| waits[*first]);
         let band = settings.tie_band_ms;
         let alike = |index: &&usize| band > 0 && soonest < Millis::MAX && waits[**index] - soonest <= band;

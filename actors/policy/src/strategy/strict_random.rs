@@ -43,9 +43,10 @@ targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }, { model = "oth
                 (deal(&mut deck, pool, dice), Note::Deck(deck))
             }
         };
-        let mut order: Vec<usize> = (0..pool.count()).filter(|entry| *entry != drawn).collect();
-        shuffle(&mut order, dice);
-        order.insert(0, drawn);
+        let mut order = Vec::with_capacity(pool.count());
+        order.push(drawn);
+        order.extend((0..drawn).chain(drawn + 1..pool.count()));
+        shuffle(&mut order[1..], dice);
         Ranked { notes: vec![note], ..Ranked::of(order) }
     }
 }
@@ -55,8 +56,7 @@ fn is_of(deck: &Deck, pool: &dyn Pool) -> bool {
     if deck.of.len() != pool.count() {
         return false;
     }
-    let is_same = deck.of.iter().enumerate().all(|(entry, key)| is_one(key, pool.key(entry)));
-    is_same || {
+    pool.is_of(&deck.of) || {
         let mut known: Vec<&str> = deck.of.iter().map(AsRef::as_ref).collect();
         let mut keys: Vec<&str> = (0..pool.count()).map(|entry| pool.key(entry)).collect();
         known.sort_unstable();
@@ -65,24 +65,15 @@ fn is_of(deck: &Deck, pool: &dyn Pool) -> bool {
     }
 }
 
-/// Most keys that are equal are one text in memory: then the text itself need not be read.
-fn is_one(one: &str, other: &str) -> bool {
-    std::ptr::eq(one, other) || one == other
-}
-
 /// A deck whose first cycle is to come.
 fn fresh(pool: &dyn Pool) -> Deck {
     Deck { of: (0..pool.count()).map(|entry| pool.shared_key(entry)).collect(), ..Deck::default() }
 }
 
-fn entry_of(key: &str, pool: &dyn Pool) -> Option<usize> {
-    (0..pool.count()).find(|entry| is_one(pool.key(*entry), key))
-}
-
 /// The next card that can be asked, and how many are left behind it; those before it are passed over.
 fn next(deck: &Deck, pool: &dyn Pool) -> Option<(usize, usize)> {
     let cards = deck.left.iter().enumerate().rev();
-    let mut able = cards.filter_map(|(place, key)| Some((entry_of(key, pool)?, place)));
+    let mut able = cards.filter_map(|(place, key)| Some((pool.find(key)?, place)));
     able.find(|(entry, _)| pool.eligible(*entry))
 }
 
@@ -97,7 +88,7 @@ fn deal(deck: &mut Deck, pool: &dyn Pool, dice: &mut dyn Dice) -> usize {
     }
     // The next one is taken from the end.
     deck.left.reverse();
-    let first = || entry_of(deck.left.last()?, pool);
+    let first = || pool.find(deck.left.last()?);
     let (drawn, left) = next(deck, pool).unwrap_or_else(|| {
         (first().expect("a deck is of these entries, and there are two at least"), deck.left.len() - 1)
     });

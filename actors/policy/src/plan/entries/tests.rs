@@ -79,7 +79,8 @@ fn eligible(combo: &Combo, board: &Board, dialect: Dialect) -> Vec<bool> {
     let (catalogue, traits) = (catalogue(), Traits::default());
     let ask = Ask { model: "m", dialect, allowed: None, traits: &traits, lease: None };
     let world = World { catalogue: &catalogue, board, memory: &Nothing, now: NOW };
-    let entries = Entries::new(combo, Grain::Accounts, &ask, world);
+    let roll = catalogue.roll(combo);
+    let entries = Entries::new((combo, &roll), Grain::Accounts, &ask, world);
     (0..entries.count()).map(|index| entries.eligible(index)).collect()
 }
 
@@ -98,7 +99,8 @@ fn an_account_is_eligible_as_a_step_of_its_own_would_be() {
         let (catalogue, traits) = (catalogue(), Traits::default());
         let ask = Ask { model: "m", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
         let world = World { catalogue: &catalogue, board: &board, memory: &Nothing, now: NOW };
-        let by_step = Entries::new(&steps, Grain::Steps, &ask, world);
+        let roll = catalogue.roll(&steps);
+        let by_step = Entries::new((&steps, &roll), Grain::Steps, &ask, world);
         assert_eq!([0, 1].map(|index| by_step.eligible(index)), expected, "{how}");
     }
 }
@@ -111,7 +113,8 @@ fn the_key_of_an_account_is_that_of_its_step_and_its_own() {
     let (catalogue, traits, board) = (catalogue(), Traits::default(), Board::default());
     let ask = Ask { model: "m", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
     let world = World { catalogue: &catalogue, board: &board, memory: &Nothing, now: NOW };
-    let mut entries = Entries::new(&combo, Grain::Accounts, &ask, world);
+    let roll = catalogue.roll(&combo);
+    let mut entries = Entries::new((&combo, &roll), Grain::Accounts, &ask, world);
     let keys = |entries: &Entries<'_>| -> Vec<String> {
         (0..entries.count()).map(|index| entries.key(index).to_owned()).collect()
     };

@@ -97,7 +97,8 @@ impl Filling<'_> {
                     dice: self.dice,
                 };
                 // A nested combo that cannot serve it contributes nothing.
-                let _ = making.add(combo, Some(place), depth - 1);
+                let roll = making.world.catalogue.roll(combo);
+                let _ = making.add((combo, &roll), Some(place), depth - 1);
                 (self.plan, self.steps) = (making.plan, making.steps);
             }
             Err(_) => {}

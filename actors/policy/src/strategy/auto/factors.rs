@@ -6,8 +6,10 @@
 //! their own, rules 6), `quality` (answers are not graded) are 0.5; the tier of an account is
 //! `standard` and its reset a day away unless it says otherwise.
 
+use super::settings::AutoRouter;
 use super::weights::Weights;
 use crate::breaker::BreakerState;
+use crate::ids::{ModelId, ProviderId};
 use crate::strategy::{Field, Pool, QuotaWindow, quota};
 use crate::time::{DAY, SECOND};
 
@@ -27,29 +29,36 @@ pub struct Factor {
     pub alias: &'static str,
     /// Its weight unless another is set.
     pub weight: f64,
-    /// Its value for a candidate, in a pool of such candidates.
-    value: fn(&Known, &Extremes) -> f64,
+    /// Adds its part of the scores of some candidates, in a pool of such candidates.
+    add: fn(&[Known], &Extremes, f64, &mut [f64]),
+}
+
+/// A factor of many at once, by its value for one.
+macro_rules! column {
+    ($known:pat_param, $most:pat_param => $value:expr) => {
+        |all, $most, weight, scores| add((all, weight), scores, |$known| $value)
+    };
 }
 
 /// Every factor (routing 5.4, decision 25).
 #[rustfmt::skip] // one row, one line
 pub static FACTORS: &[Factor] = &[
-    Factor { name: "quota", alias: "quota", weight: 0.1429, value: |known, _| known.quota },
-    Factor { name: "health", alias: "health", weight: 0.1605, value: |known, _| known.health },
-    Factor { name: "cost_inv", alias: "costInv", weight: 0.1429, value: |known, most| 1.0 - known.cost / most.cost },
-    Factor { name: "latency_inv", alias: "latencyInv", weight: 0.1143, value: |known, most| 1.0 - known.p95_ms / most.p95_ms },
-    Factor { name: "task_fit", alias: "taskFit", weight: 0.0762, value: |_, _| 0.5 },
-    Factor { name: "stability", alias: "stability", weight: 0.0476, value: |known, most| 1.0 - known.deviation_ms / most.deviation_ms },
-    Factor { name: "tier_priority", alias: "tierPriority", weight: 0.0476, value: |known, _| (0.8 * TIER + 0.2 * known.reset).min(1.0) },
-    Factor { name: "tier_affinity", alias: "tierAffinity", weight: 0.0476, value: |_, _| 0.5 },
-    Factor { name: "specificity_match", alias: "specificityMatch", weight: 0.0476, value: |_, _| 0.5 },
-    Factor { name: "context_affinity", alias: "contextAffinity", weight: 0.0476, value: |_, _| 0.5 },
-    Factor { name: "session_availability", alias: "sessionAvailability", weight: 0.0476, value: |known, _| 1.0 / (1.0 + known.sessions) },
-    Factor { name: "connection_density", alias: "connectionDensity", weight: 0.0476, value: |known, _| (known.accounts - 1.0) / 10.0 },
-    Factor { name: "cache_affinity", alias: "cacheAffinity", weight: 0.0, value: |known, _| known.cached },
-    Factor { name: "reset_window_affinity", alias: "resetWindowAffinity", weight: 0.0, value: |known, _| known.urgency },
-    Factor { name: "quality", alias: "quality", weight: 0.03, value: |_, _| 0.5 },
-    Factor { name: "reliability", alias: "reliability", weight: 0.0, value: |known, _| known.reliability },
+    Factor { name: "quota", alias: "quota", weight: 0.1429, add: column!(known, _ => known.quota) },
+    Factor { name: "health", alias: "health", weight: 0.1605, add: column!(known, _ => known.health) },
+    Factor { name: "cost_inv", alias: "costInv", weight: 0.1429, add: column!(known, most => 1.0 - known.cost / most.cost) },
+    Factor { name: "latency_inv", alias: "latencyInv", weight: 0.1143, add: column!(known, most => 1.0 - known.p95_ms / most.p95_ms) },
+    Factor { name: "task_fit", alias: "taskFit", weight: 0.0762, add: column!(_, _ => 0.5) },
+    Factor { name: "stability", alias: "stability", weight: 0.0476, add: column!(known, most => 1.0 - known.deviation_ms / most.deviation_ms) },
+    Factor { name: "tier_priority", alias: "tierPriority", weight: 0.0476, add: column!(known, _ => (0.8 * TIER + 0.2 * known.reset).min(1.0)) },
+    Factor { name: "tier_affinity", alias: "tierAffinity", weight: 0.0476, add: column!(_, _ => 0.5) },
+    Factor { name: "specificity_match", alias: "specificityMatch", weight: 0.0476, add: column!(_, _ => 0.5) },
+    Factor { name: "context_affinity", alias: "contextAffinity", weight: 0.0476, add: column!(_, _ => 0.5) },
+    Factor { name: "session_availability", alias: "sessionAvailability", weight: 0.0476, add: column!(known, _ => 1.0 / (1.0 + known.sessions)) },
+    Factor { name: "connection_density", alias: "connectionDensity", weight: 0.0476, add: column!(known, _ => (known.accounts - 1.0) / 10.0) },
+    Factor { name: "cache_affinity", alias: "cacheAffinity", weight: 0.0, add: column!(known, _ => known.cached) },
+    Factor { name: "reset_window_affinity", alias: "resetWindowAffinity", weight: 0.0, add: column!(known, _ => known.urgency) },
+    Factor { name: "quality", alias: "quality", weight: 0.03, add: column!(_, _ => 0.5) },
+    Factor { name: "reliability", alias: "reliability", weight: 0.0, add: column!(known, _ => known.reliability) },
 ];
 
 /// What is known of a candidate.
@@ -75,27 +84,45 @@ pub(super) struct Known {
     pub(super) cached: f64,
 }
 
+/// What is asked for: what nothing is made of is not looked up.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    reliability: bool,
+    urgency: bool,
+    errors: bool,
+}
+
+impl Wanted {
+    pub(super) fn of(weights: &Weights, router: AutoRouter) -> Self {
+        Self {
+            reliability: weights.counts("reliability"),
+            urgency: weights.counts("reset_window_affinity"),
+            errors: matches!(router, AutoRouter::Latency | AutoRouter::Sla),
+        }
+    }
+}
+
 /// What is known of every entry.
-pub(super) fn known(field: &Field<'_>) -> Vec<Known> {
+pub(super) fn known(field: &Field<'_>, wanted: Wanted) -> Vec<Known> {
     let pool = field.pool;
     // Accounts of one model share its spread and stand side by side; to find it costs a sort.
-    let mut last: Option<(usize, (f64, f64))> = None;
+    let (mut last, mut shared): (Option<(&ProviderId, &ModelId)>, _) = (None, (0.0, 0.0));
     let mut known = Vec::with_capacity(pool.count());
     for index in 0..pool.count() {
-        let same = |(of, _): &(usize, _)| {
-            pool.model(*of) == pool.model(index) && pool.provider(*of) == pool.provider(index)
-        };
-        let spread = last.filter(same).map_or_else(|| spread(pool, index), |(_, spread)| spread);
-        last = Some((index, spread));
-        known.push(of(field, index, spread));
+        let target = (pool.provider(index), pool.model(index));
+        if last != Some(target) {
+            (last, shared) = (Some(target), spread(pool, index));
+        }
+        known.push(of(field, index, shared, wanted));
     }
     known
 }
 
-fn of(field: &Field<'_>, index: usize, (p95_ms, deviation_ms): (f64, f64)) -> Known {
+fn of(field: &Field<'_>, index: usize, (p95_ms, deviation_ms): (f64, f64), wanted: Wanted) -> Known {
     let (pool, now) = (field.pool, field.now);
     let (reading, breaker) = (pool.reading(index), pool.breaker(index));
-    let success = pool.metrics(index).map(|metrics| metrics.success_rate);
+    let metrics = wanted.errors.then(|| pool.metrics(index)).flatten();
+    let reliability = wanted.reliability.then(|| pool.reliability(index)).flatten();
     let reset_ms = quota::reset_in(reading, &QuotaWindow::ALL, now).unwrap_or(DAY);
     Known {
         quota: reading.and_then(|reading| reading.left(&QuotaWindow::ALL, now)).unwrap_or(1.0),
@@ -108,10 +135,10 @@ fn of(field: &Field<'_>, index: usize, (p95_ms, deviation_ms): (f64, f64)) -> Kn
         cost: cost(pool, index),
         p95_ms,
         deviation_ms,
-        reliability: pool.reliability(index).unwrap_or(0.5),
-        error_rate: success.map_or(0.0, |rate| 1.0 - rate),
+        reliability: reliability.unwrap_or(0.5),
+        error_rate: metrics.map_or(0.0, |metrics| 1.0 - metrics.success_rate),
         reset: (1.0 - reset_ms as f64 / SECOND as f64 / 2_592_000.0).max(0.0),
-        urgency: quota::urgency(reading, now),
+        urgency: if wanted.urgency { quota::urgency(reading, now) } else { 0.5 },
         sessions: f64::from(pool.sessions(index)),
         accounts: pool.accounts(index) as f64,
         cached: 0.0,
@@ -152,14 +179,26 @@ impl Extremes {
     }
 }
 
-/// Routing 5.5: the weighted sum of all factors, each within 0 and 1.
-pub(super) fn score(known: &Known, most: &Extremes, weights: &Weights) -> f64 {
-    let weigh = |(place, factor): (usize, &Factor)| {
-        let value = (factor.value)(known, most);
-        // `clamp` would keep a NaN.
-        let value = if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) };
-        weights.at(place) * value
-    };
-    let counts = |(place, _): &(usize, &Factor)| weights.at(*place) != 0.0;
-    FACTORS.iter().enumerate().filter(counts).map(weigh).sum::<f64>().clamp(0.0, 1.0)
+/// How many are scored at a time: so much of what is known stays near at hand.
+const AT_A_TIME: usize = 16;
+
+/// Routing 5.5: the weighted sum of all factors, each within 0 and 1, of every entry. Each score is
+/// summed in the order of the table.
+pub(super) fn scores(known: &[Known], most: &Extremes, weights: &Weights) -> Vec<f64> {
+    let mut scores = vec![0.0; known.len()];
+    for (known, scores) in known.chunks(AT_A_TIME).zip(scores.chunks_mut(AT_A_TIME)) {
+        for (place, factor) in FACTORS.iter().enumerate().filter(|(place, _)| weights.at(*place) != 0.0) {
+            (factor.add)(known, most, weights.at(place), scores);
+        }
+        scores.iter_mut().for_each(|score| *score = score.clamp(0.0, 1.0));
+    }
+    scores
+}
+
+/// One factor's part of each score; what is no number counts as 0.
+fn add((all, weight): (&[Known], f64), scores: &mut [f64], value: impl Fn(&Known) -> f64) {
+    for (known, score) in all.iter().zip(scores) {
+        let value = value(known);
+        *score += if value > 0.0 { weight * value.min(1.0) } else { 0.0 };
+    }
 }

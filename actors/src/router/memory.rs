@@ -2,13 +2,14 @@
 //! each account was picked, and how fast it answered lately. Not a part of the board, not
 //! stored: it is learnt anew in a minute.
 
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use policy::account::Usage;
 use policy::affinity::Pinned;
 use policy::dice::Dice;
-use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::ids::{ById, ConnectionId, ModelId, ProviderId};
 use policy::latency::{Latencies, Latency};
 use policy::plan::Memory;
 use policy::quota::Leases;
@@ -32,6 +33,16 @@ const RECENT: usize = 20;
 struct Record {
     /// When, and the first-byte time of a good answer in ms, `None` for a failure; newest last.
     attempts: VecDeque<(Millis, Option<u32>)>,
+    /// What they come to, and from when until when that holds, epoch ms: a pick among many asks each.
+    summary: Cell<Option<(Millis, Millis, Option<Summary>)>>,
+}
+
+/// What the attempts of a record come to.
+#[derive(Clone, Copy)]
+struct Summary {
+    metrics: Metrics,
+    reliability: f64,
+    spread: Option<Spread>,
 }
 
 impl Record {
@@ -40,7 +51,60 @@ impl Record {
         let old = self.attempts.partition_point(|(at, _)| at.saturating_add(MEMORY_MS) <= now);
         self.attempts.range(old..).map(|(_, first_byte_ms)| *first_byte_ms)
     }
+
+    fn add(&mut self, at: Millis, first_byte_ms: Option<u32>) {
+        if self.attempts.len() == WINDOW {
+            self.attempts.pop_front();
+        }
+        self.attempts.push_back((at, first_byte_ms));
+        self.summary.set(None);
+    }
+
+    /// `None`: no attempt counts.
+    fn summary(&self, now: Millis) -> Option<Summary> {
+        let holds = |(from, until, _): &(Millis, Millis, _)| (*from..*until).contains(&now);
+        if let Some((_, _, known)) = self.summary.get().filter(holds) {
+            return known;
+        }
+        let made = self.sum_up(now);
+        let ends = self.attempts.iter().map(|(at, _)| at.saturating_add(MEMORY_MS)).find(|end| *end > now);
+        self.summary.set(Some((now, ends.unwrap_or(Millis::MAX), made)));
+        made
+    }
+
+    fn sum_up(&self, now: Millis) -> Option<Summary> {
+        let (mut count, mut good, mut sum) = (0_u32, 0_u32, 0.0);
+        for first_byte_ms in self.lately(now) {
+            count += 1;
+            if let Some(ms) = first_byte_ms {
+                good += 1;
+                sum += f64::from(ms);
+            }
+        }
+        let recent = || self.lately(now).rev().take(RECENT);
+        (count > 0).then(|| Summary {
+            metrics: Metrics {
+                success_rate: f64::from(good) / f64::from(count),
+                mean_ms: (good > 0).then(|| sum / f64::from(good)),
+            },
+            reliability: recent().flatten().count() as f64 / recent().count() as f64,
+            spread: self.spread(now),
+        })
+    }
+
+    fn spread(&self, now: Millis) -> Option<Spread> {
+        let mut good: Vec<u32> = self.lately(now).flatten().collect();
+        let place = (good.len() * 95).div_ceil(100).checked_sub(1)?;
+        let p95 = *good.select_nth_unstable(place).1;
+        let mean = good.iter().copied().map(f64::from).sum::<f64>() / good.len() as f64;
+        let squares: f64 = good.iter().map(|ms| (f64::from(*ms) - mean).powi(2)).sum();
+        let deviation_ms = (good.len() > 1).then(|| (squares / good.len() as f64).sqrt());
+        Some(Spread { p95_ms: p95.into(), deviation_ms, samples: good.len() as u32 })
+    }
 }
+
+/// Records of one combo, by provider: of each it asks for few models.
+type Records = ById<ProviderId, Vec<(ModelId, Record)>>;
 
 /// How a combo chooses.
 #[derive(Clone, Copy)]
@@ -52,7 +116,7 @@ pub(super) struct Chooser<'a> {
 /// The router's records.
 #[derive(Default)]
 pub(super) struct RoutingMemory {
-    records: HashMap<Arc<str>, HashMap<(ProviderId, ModelId), Record>>,
+    records: ById<Arc<str>, Records>,
     /// How fast and how well each account answered.
     pub(super) latencies: Latencies,
     /// What each account said of its quota.
@@ -79,14 +143,16 @@ impl RoutingMemory {
     pub(super) fn served(
         &mut self,
         combo: Arc<str>,
-        target: (ProviderId, ModelId),
+        (provider, model): (ProviderId, ModelId),
         (at, first_byte_ms): (Millis, Option<u32>),
     ) {
-        let record = self.records.entry(combo).or_default().entry(target).or_default();
-        if record.attempts.len() == WINDOW {
-            record.attempts.pop_front();
+        let models = self.records.entry(combo).or_default().entry(provider).or_default();
+        if let Some((_, record)) = models.iter_mut().find(|(known, _)| *known == model) {
+            return record.add(at, first_byte_ms);
         }
-        record.attempts.push_back((at, first_byte_ms));
+        let mut record = Record::default();
+        record.add(at, first_byte_ms);
+        models.push((model, record));
     }
 
     /// A plan was taken.
@@ -138,37 +204,9 @@ impl RoutingMemory {
         self.last.retain(|_, last| last != connection);
     }
 
-    fn metrics(&self, combo: &str, target: &(ProviderId, ModelId), now: Millis) -> Option<Metrics> {
-        let (mut count, mut good, mut sum) = (0_u32, 0_u32, 0.0);
-        for first_byte_ms in self.records.get(combo)?.get(target)?.lately(now) {
-            count += 1;
-            if let Some(ms) = first_byte_ms {
-                good += 1;
-                sum += f64::from(ms);
-            }
-        }
-        (count > 0).then(|| Metrics {
-            success_rate: f64::from(good) / f64::from(count),
-            mean_ms: (good > 0).then(|| sum / f64::from(good)),
-        })
-    }
-}
-
-impl RoutingMemory {
-    fn reliability(&self, combo: &str, target: &(ProviderId, ModelId), now: Millis) -> Option<f64> {
-        let latest = || Some(self.records.get(combo)?.get(target)?.lately(now).rev().take(RECENT));
-        let (count, good) = (latest()?.count(), latest()?.flatten().count());
-        (count > 0).then(|| good as f64 / count as f64)
-    }
-
-    fn spread(&self, combo: &str, target: &(ProviderId, ModelId), now: Millis) -> Option<Spread> {
-        let mut good: Vec<u32> = self.records.get(combo)?.get(target)?.lately(now).flatten().collect();
-        let place = (good.len() * 95).div_ceil(100).checked_sub(1)?;
-        let p95 = *good.select_nth_unstable(place).1;
-        let mean = good.iter().copied().map(f64::from).sum::<f64>() / good.len() as f64;
-        let squares: f64 = good.iter().map(|ms| (f64::from(*ms) - mean).powi(2)).sum();
-        let deviation_ms = (good.len() > 1).then(|| (squares / good.len() as f64).sqrt());
-        Some(Spread { p95_ms: p95.into(), deviation_ms, samples: good.len() as u32 })
+    fn summary(&self, combo: &str, provider: &ProviderId, model: &ModelId, now: Millis) -> Option<Summary> {
+        let models = self.records.get(combo)?.get(provider)?;
+        models.iter().find(|(known, _)| known == model)?.1.summary(now)
     }
 }
 
@@ -190,15 +228,19 @@ impl Memory for Remembered<'_> {
     }
 
     fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics> {
-        self.memory.metrics(combo, &(provider.clone(), model.clone()), self.now)
+        Some(self.memory.summary(combo, provider, model, self.now)?.metrics)
     }
 
     fn reliability(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<f64> {
-        self.memory.reliability(combo, &(provider.clone(), model.clone()), self.now)
+        Some(self.memory.summary(combo, provider, model, self.now)?.reliability)
     }
 
     fn spread(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Spread> {
-        self.memory.spread(combo, &(provider.clone(), model.clone()), self.now)
+        self.memory.summary(combo, provider, model, self.now)?.spread
+    }
+
+    fn has_records(&self, combo: &str) -> bool {
+        self.memory.records.contains_key(combo)
     }
 
     fn combo(&self, combo: &str) -> Option<&ComboState> {

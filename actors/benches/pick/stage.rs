@@ -12,10 +12,10 @@ use policy::board::{Board, ConnectionView};
 use policy::breaker::Breaker;
 use policy::catalogue::{Abilities, Catalogue, Dialect, ModelEntry, Models};
 use policy::cooldown::Cooldown;
-use policy::ids::{ConnectionId, ModelId, ProviderId};
+use policy::ids::{ById, ConnectionId, ModelId, ProviderId};
 use policy::latency::{Latency, Summary};
 use policy::plan::{Ask, Memory, Plan, World, plan};
-use policy::reading::{AccountReading, WindowReading};
+use policy::reading::{AccountReading, Readings, WindowReading};
 use policy::request::Traits;
 use policy::strategy::{ComboState, Metrics, Spread};
 use policy::time::{HOUR, Millis};
@@ -148,11 +148,11 @@ fn board(blueprint: &Blueprint) -> Board {
     board
 }
 
-/// The router's memory, without locks and without a live process.
+/// The router's memory, without locks and without a live process; its tables are those of the router.
 #[derive(Default)]
 struct Remembered {
-    readings: HashMap<ConnectionId, AccountReading>,
-    records: HashMap<(ProviderId, ModelId), Metrics>,
+    readings: Readings,
+    records: ById<ProviderId, Vec<(ModelId, Metrics)>>,
     combos: HashMap<Arc<str>, ComboState>,
 }
 
@@ -165,12 +165,10 @@ impl Remembered {
             let used = |part: usize| (n * part % 90) as f64 / 100.0;
             let window = |used| Some(WindowReading { used, resets_at: Some(START + (1 + n as u64) * HOUR) });
             let (session, weekly) = (window(used(7)), window(used(13)));
-            memory.readings.insert(
-                entry.id.clone(),
-                AccountReading { session, weekly, seen_at: START, ..Default::default() },
-            );
+            let reading = AccountReading { session, weekly, seen_at: START, ..Default::default() };
+            memory.readings.read(&entry.id, reading);
             let metrics = Metrics { success_rate: 1.0 - used(3) / 10.0, mean_ms: Some(500.0 + n as f64) };
-            memory.records.insert((entry.provider.clone(), "m".into()), metrics);
+            memory.records.insert(entry.provider.clone(), vec![("m".into(), metrics)]);
         }
         for combo in catalogue.combos.values() {
             let uses =
@@ -188,7 +186,12 @@ impl Memory for Remembered {
     }
 
     fn metrics(&self, _: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics> {
-        self.records.get(&(provider.clone(), model.clone())).copied()
+        let models = self.records.get(provider)?;
+        models.iter().find(|(known, _)| known == model).map(|(_, metrics)| *metrics)
+    }
+
+    fn has_records(&self, _: &str) -> bool {
+        !self.records.is_empty()
     }
 
     fn spread(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Spread> {

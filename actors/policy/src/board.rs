@@ -93,6 +93,14 @@ impl Board {
             .max_by_key(|lock| lock.until)
     }
 
+    /// The same of every account.
+    pub fn are_calm(&self) -> bool {
+        self.providers.are_calm()
+            && self.connections.are_calm()
+            && self.windows.is_empty()
+            && self.lockouts.is_empty()
+    }
+
     /// No timer, order or state of theirs could hold a request back from this account: whoever finds
     /// that need not ask each of them.
     pub fn is_calm(&self, provider: &ProviderId, connection: &ConnectionId) -> bool {

@@ -87,6 +87,10 @@ pub trait Memory {
     fn in_flight(&self, connection: &ConnectionId) -> u32;
     /// The record of a model in a combo.
     fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics>;
+    /// Some model has a record in a combo.
+    fn has_records(&self, _combo: &str) -> bool {
+        true
+    }
     /// How an account was picked lately.
     fn usage(&self, connection: &ConnectionId) -> Usage;
     /// How fast and how well an account answered lately.
@@ -298,33 +302,34 @@ impl Making<'_> {
             Some(rule) => rule.rank(&field, self.dice),
             None => Ranked::of((0..entries.count()).collect()),
         };
-        sieve.arrange(&mut ranked.order, &entries);
+        sieve.arrange(&mut ranked, &entries);
         if let Some(rule) = rule {
             let session = Session::of(self.ask, self.world);
             let lifts = combo.settings.sessions && rule.yields_to_session(self.ask.traits);
             let mut stuck =
-                session.filter(|_| lifts).is_some_and(|session| session.lift(&mut ranked.order, &entries));
+                session.filter(|_| lifts).is_some_and(|session| session.lift(&mut ranked, &entries));
             if combo.keeps_model {
-                let kept = kept_model::lift(&mut ranked.order, &entries, self.ask, self.world);
+                let kept = kept_model::lift(&mut ranked, &entries, self.ask, self.world);
                 stuck |= kept.is_some();
                 self.plan.kept = kept.filter(|_| within.is_none()).cloned().or(self.plan.kept.take());
             }
             if self.world.catalogue.prompt_cache_affinity {
-                strategy::stage::cache(&mut ranked.order, &field, rule, stuck);
+                strategy::stage::cache(&mut ranked, &field, rule, stuck);
             }
         }
         slow::skip(&mut ranked, &entries);
-        self.plan.notes.extend(ranked.notes.into_iter().map(|note| (combo.name.clone(), note)));
+        self.plan.notes.extend(ranked.notes.drain(..).map(|note| (combo.name.clone(), note)));
         self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());
         self.plan.reads_quota |= rule.is_some_and(|rule| rule.reads_quota());
-        leave_out(&mut self.plan, &entries, ranked.left_out, self.world);
+        leave_out(&mut self.plan, &entries, std::mem::take(&mut ranked.left_out), self.world);
         let base = self.steps;
         self.steps += combo.steps.len();
         let of = entries.count();
-        for (turn, entry) in ranked.order.iter().copied().enumerate() {
+        for turn in 0..ranked.order.len() {
             if self.plan.targets.len() >= MAX_DISPATCHES || self.barred {
                 break;
             }
+            let entry = ranked.at(turn);
             let place = Arc::new(Place {
                 combo: combo.name.clone(),
                 key: entries.shared_key(entry),

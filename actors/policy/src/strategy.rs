@@ -44,7 +44,7 @@ pub use headroom::Headroom;
 pub use least_used::LeastUsed;
 pub use lkgp::Lkgp;
 pub use p2c::P2c;
-pub use pool::{Metrics, Pool, Spread};
+pub use pool::{Metrics, Pool, Seen, Spread};
 pub use priority::Priority;
 pub use quota_weighted::QuotaWeighted;
 pub use random::Random;
@@ -55,6 +55,7 @@ pub use settings::{
     FusionSettings, QuotaSettings, QuotaWindow, RelaySettings, ResetWindowSettings, RotationSettings,
     StrategySettings,
 };
+pub use sort::Tail;
 pub use state::{ComboState, Deck, LastGood, News, Note, Sticky};
 pub use strict_random::StrictRandom;
 pub use weighted::Weighted;
@@ -102,12 +103,29 @@ pub struct Ranked {
     pub scores: Vec<f64>,
     /// Entries that are not in the order, and why not.
     pub left_out: Vec<(usize, Refusal)>,
+    /// From where on the order is not sorted yet; `None`: it is.
+    pub tail: Option<Tail>,
 }
 
 impl Ranked {
     /// An order that changes nothing.
     pub fn of(order: Vec<usize>) -> Self {
         Self { order, ..Self::default() }
+    }
+
+    /// The entry of a place; whoever asks goes through the order from its beginning.
+    pub(crate) fn at(&mut self, place: usize) -> usize {
+        if self.tail.as_ref().is_some_and(|tail| tail.start() <= place) {
+            self.settle();
+        }
+        self.order[place]
+    }
+
+    /// Sorts the rest of the order.
+    pub(crate) fn settle(&mut self) {
+        if let Some(tail) = self.tail.take() {
+            tail.settle(&mut self.order);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ids::ConnectionId;
+use crate::ids::{ById, ConnectionId};
 use crate::time::{MINUTE, Millis};
 
 /// How long a session counts after its last request, ms.
@@ -15,7 +15,7 @@ const MOST: usize = 512;
 /// Sessions by account, with their last request.
 #[derive(Clone, Debug, Default)]
 pub struct Occupancy {
-    seen: HashMap<ConnectionId, HashMap<Arc<str>, Millis>>,
+    seen: ById<ConnectionId, HashMap<Arc<str>, Millis>>,
 }
 
 impl Occupancy {

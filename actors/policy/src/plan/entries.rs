@@ -1,17 +1,16 @@
 //! The entries of a combo as its strategy sees them: steps, written steps, or accounts
 //! (routing 2.6, 4.2c, 4.21). Facts are looked up when they are asked for.
 
+mod pool;
+
 use std::sync::Arc;
 
 use super::step::{cut_off, exclusion, gate};
-use super::{Ask, World, accounts, usable};
-use crate::account::AccountStrategy;
-use crate::breaker::BreakerState;
-use crate::catalogue::{Candidate, Combo, ConnectionEntry, ModelEntry, ProviderEntry, Roll, Step};
+use super::{Ask, World, usable};
+use crate::catalogue::{Candidate, Combo, ConnectionEntry, ProviderEntry, Roll, Step};
 use crate::combo::DEEPEST;
-use crate::ids::{ConnectionId, ModelId, ProviderId};
-use crate::reading::AccountReading;
-use crate::strategy::{Grain, Metrics, Pool, Spread};
+use crate::ids::{ConnectionId, ProviderId};
+use crate::strategy::{Grain, Pool};
 
 /// One choice of a strategy.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +49,8 @@ pub(super) struct Entries<'a> {
     list: List<'a>,
     /// Somebody may be left out for its quota.
     cuts: bool,
+    /// Nothing is held against anybody.
+    calm: bool,
 }
 
 impl<'a> Entries<'a> {
@@ -60,7 +61,8 @@ impl<'a> Entries<'a> {
         world: World<'a>,
     ) -> Self {
         let cuts = world.catalogue.reads_quota && world.catalogue.preflight.is_on();
-        let mut entries = Self { combo, ask, world, roll, list: List::Steps, cuts };
+        let calm = world.board.are_calm();
+        let mut entries = Self { combo, ask, world, roll, list: List::Steps, cuts, calm };
         entries.list = match grain {
             _ if combo.nests => List::These(entries.units()),
             Grain::Steps => List::Steps,
@@ -244,64 +246,13 @@ impl<'a> Entries<'a> {
         };
         provider.connections.iter().any(able)
     }
-}
 
-impl Pool for Entries<'_> {
-    fn count(&self) -> usize {
-        match &self.list {
-            List::Steps => self.combo.steps.len(),
-            List::Candidates => self.roll.candidates.len(),
-            List::These(list) => list.len(),
-        }
-    }
-
-    fn key(&self, index: usize) -> &str {
-        self.key_of(index)
-    }
-
-    fn shared_key(&self, index: usize) -> Arc<str> {
-        self.key_of(index).clone()
-    }
-
-    /// Most keys that are equal are one text in memory: the texts are read where none is.
-    fn find(&self, key: &Arc<str>) -> Option<usize> {
-        let all = || 0..self.count();
-        let same = || all().find(|index| Arc::ptr_eq(self.key_of(*index), key));
-        same().or_else(|| all().find(|index| self.key_of(*index) == key))
-    }
-
-    fn is_of(&self, keys: &[Arc<str>]) -> bool {
-        let is_one = |(index, key): (usize, &Arc<str>)| {
-            let own = self.key_of(index);
-            Arc::ptr_eq(own, key) || own == key
-        };
-        keys.len() == self.count() && keys.iter().enumerate().all(is_one)
-    }
-
-    fn provider(&self, index: usize) -> &ProviderId {
-        &self.step(index).provider
-    }
-
-    fn model(&self, index: usize) -> &ModelId {
-        &self.step(index).model
-    }
-
-    fn connection(&self, index: usize) -> Option<&ConnectionId> {
-        self.one(index)
-    }
-
-    fn weight(&self, index: usize) -> f64 {
-        let unit = match self.entry(index) {
-            Entry::Unit(unit) => unit,
-            _ => self.step(index).unit,
-        };
-        self.combo.units[unit].weight
-    }
-
-    fn eligible(&self, index: usize) -> bool {
-        if let Entry::Account(candidate, account) = self.entry(index) {
+    /// Routing 4.2a.
+    #[inline]
+    fn is_eligible(&self, entry: Entry<'a>, index: usize) -> bool {
+        if let Entry::Account(candidate, account) = entry {
             // What does not change with time stands in the roll, or was asked when the list was made.
-            if self.world.board.is_calm(&account.provider, &account.id) {
+            if self.calm || self.world.board.is_calm(&account.provider, &account.id) {
                 return candidate.speaks(self.ask.dialect)
                     && !(self.cuts && cut_off(account, self.world).is_some());
             }
@@ -312,90 +263,6 @@ impl Pool for Entries<'_> {
         let (only, mut any) = (self.one(index), false);
         self.each(index, &mut |step| any = any || self.serves_now(step, only));
         any
-    }
-
-    fn breaker(&self, index: usize) -> BreakerState {
-        let board = &self.world.board;
-        if board.providers.are_calm() {
-            return BreakerState::Closed;
-        }
-        let provider = &self.step(index).provider;
-        let view = board.providers.get(provider);
-        view.map_or(BreakerState::Closed, |view| view.state_at(self.world.now))
-    }
-
-    fn metrics(&self, index: usize) -> Option<Metrics> {
-        let step = self.step(index);
-        self.world.memory.metrics(&self.combo.name, &step.provider, &step.model)
-    }
-
-    fn reliability(&self, index: usize) -> Option<f64> {
-        let step = self.step(index);
-        self.world.memory.reliability(&self.combo.name, &step.provider, &step.model)
-    }
-
-    fn spread(&self, index: usize) -> Option<Spread> {
-        let step = self.step(index);
-        self.world.memory.spread(&self.combo.name, &step.provider, &step.model)
-    }
-
-    fn uses(&self, index: usize) -> Option<u64> {
-        self.world.memory.combo(&self.combo.name)?.uses.get(self.key(index)).copied()
-    }
-
-    fn in_flight(&self, index: usize) -> u32 {
-        let mut sum = 0;
-        self.each_account(index, &mut |_, entry| sum += self.world.memory.in_flight(&entry.id));
-        sum
-    }
-
-    /// For the connection that would be asked first. Where the accounts are drawn too, any may be:
-    /// the one that is spared least speaks.
-    fn keeps_draw(&self, index: usize) -> f64 {
-        let World { catalogue, board, now, .. } = self.world;
-        let slow_start_ms =
-            self.combo.own.slow_start_ms(&self.step(index).provider, self.combo.slow_start_ms);
-        if slow_start_ms == 0 {
-            return 1.0;
-        }
-        let mut kept: Vec<f64> = Vec::new();
-        self.each_account(index, &mut |_, entry| {
-            let view = board.connections.get(&entry.id);
-            let rested = view.filter(|view| view.cooldown.refusal(false, now).is_none());
-            kept.extend(rested.map(|view| accounts::keeps_draw(view, slow_start_ms, now)));
-        });
-        match catalogue.accounts.strategy {
-            AccountStrategy::FillFirst => kept.first().copied().unwrap_or(1.0),
-            _ => kept.into_iter().reduce(f64::max).unwrap_or(1.0),
-        }
-    }
-
-    fn facts(&self, index: usize) -> Option<&ModelEntry> {
-        match self.entry(index) {
-            Entry::Step(step) => self.roll.facts(step),
-            Entry::Account(candidate, _) => self.roll.facts(candidate.step),
-            Entry::Unit(_) => self.provider_entry(index)?.facts(self.step(index).model.as_str()),
-        }
-    }
-
-    fn reading(&self, index: usize) -> Option<&AccountReading> {
-        self.world.memory.reading(self.one(index)?)
-    }
-
-    fn accounts(&self, index: usize) -> usize {
-        if let Entry::Account(candidate, _) = self.entry(index) {
-            return candidate.peers;
-        }
-        self.provider_entry(index).map_or(0, |entry| entry.connections.iter().filter(|c| c.usable).count())
-    }
-
-    fn sessions(&self, index: usize) -> u32 {
-        let mut fewest = None;
-        self.each_account(index, &mut |_, entry| {
-            let seen = self.world.memory.sessions(&entry.id, self.world.now);
-            fewest = Some(fewest.map_or(seen, |fewest: u32| fewest.min(seen)));
-        });
-        fewest.unwrap_or(0)
     }
 }
 

@@ -8,6 +8,7 @@ use super::{Excluded, NoPlan, World, excluded};
 use crate::catalogue::{Abilities, Combo, ModelEntry, Step};
 use crate::change::Exclusion;
 use crate::request::Traits;
+use crate::strategy::Ranked;
 
 /// What keeps targets out of a combo's plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,9 +164,10 @@ impl<'a> Sieve<'a> {
     }
 
     /// Routing 3.6: the larger window first; what nobody knows comes last.
-    pub(super) fn arrange(&self, order: &mut [usize], entries: &Entries<'_>) {
+    pub(super) fn arrange(&self, ranked: &mut Ranked, entries: &Entries<'_>) {
         if self.filters.prefer_large {
-            order.sort_by_key(|index| std::cmp::Reverse(entries.window(*index)));
+            ranked.settle();
+            ranked.order.sort_by_key(|index| std::cmp::Reverse(entries.window(*index)));
         }
     }
 

@@ -5,7 +5,7 @@ use super::{Ask, World};
 use crate::board::ConnectionView;
 use crate::breaker::BreakerState;
 use crate::session_model::Target;
-use crate::strategy::Pool;
+use crate::strategy::{Pool, Ranked};
 use crate::time::SECOND;
 
 /// A rest longer than this, ms, is not sat out for a model.
@@ -16,7 +16,7 @@ const DEEP: u32 = 2;
 /// Brings the entry of the model that served the session last to the front; the model, if one stands
 /// there now.
 pub(super) fn lift<'a>(
-    order: &mut [usize],
+    ranked: &mut Ranked,
     entries: &Entries<'_>,
     ask: &Ask<'_>,
     world: World<'a>,
@@ -26,6 +26,8 @@ pub(super) fn lift<'a>(
     let is_it = |index: &usize| {
         entries.provider(*index) == provider && entries.model(*index) == model && !is_down(entries, *index)
     };
+    ranked.settle();
+    let order = &mut ranked.order;
     let place = order.iter().position(is_it)?;
     order[..=place].rotate_right(1);
     Some(kept)

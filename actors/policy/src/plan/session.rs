@@ -14,7 +14,7 @@ use crate::affinity::Pinned;
 use crate::catalogue::{ConnectionEntry, Step};
 use crate::ids::{Class, ConnectionId};
 use crate::reading::AccountReading;
-use crate::strategy::QuotaWindow;
+use crate::strategy::{QuotaWindow, Ranked};
 use crate::time::Millis;
 
 /// With less of its quota left an account is no longer worth its cache, 0 to 1 (routing 3.3).
@@ -47,12 +47,17 @@ impl<'a> Session<'a> {
     }
 
     /// Brings the entry of the account that it used last to the front; whether one stands there now.
-    pub(super) fn lift(self, order: &mut [usize], entries: &Entries<'_>) -> bool {
+    pub(super) fn lift(self, ranked: &mut Ranked, entries: &Entries<'_>) -> bool {
         let mut pins: Vec<&Pinned> = self.pins().collect();
         pins.sort_by_key(|pinned| Reverse(pinned.pin.last_at));
         let now = self.world.now;
         let is_scarce = |pinned: &&Pinned| is_scarce(self.world.memory.reading(&pinned.pin.connection), now);
         pins.retain(|pinned| !is_scarce(pinned));
+        if pins.is_empty() {
+            return false;
+        }
+        ranked.settle();
+        let order = &mut ranked.order;
         let place = pins.into_iter().find_map(|pinned| {
             let leads = |index: &usize| entries.leads_to(*index, &pinned.provider, &pinned.pin.connection);
             order.iter().position(leads)

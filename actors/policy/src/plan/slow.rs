@@ -19,6 +19,7 @@ pub(super) fn skip(ranked: &mut Ranked, entries: &Entries<'_>) {
     if !limits || entries.combo.steps.iter().any(|step| step.only_on_quota) {
         return;
     }
+    ranked.settle();
     let order = ranked.order.iter().copied();
     let limit = |index: usize| own.attempts(entries.provider(index), of_all).predictive_ttft_ms;
     let (slow, quick): (Vec<usize>, Vec<usize>) =

@@ -23,13 +23,13 @@ pub use settings::{AutoRouter, AutoSettings, BudgetFallback, Sla, Taste};
 pub use weights::{PACKS, Pack, Weights};
 
 use budget::Budget;
-use factors::{Extremes, Known, Wanted};
+use factors::{Book, Extremes, Wanted};
 use select::Candidates;
 
 use crate::breaker::BreakerState;
 use crate::change::{Exclusion, Refusal};
 use crate::dice::Dice;
-use crate::strategy::quota::{able, circle_after};
+use crate::strategy::quota::circle_after;
 use crate::strategy::{ComboState, Field, Grain, LastGood, News, Note, Ranked, Strategy, StrategySettings};
 use crate::strategy::{affinity, sort};
 
@@ -80,19 +80,19 @@ targets = [{ model = "openai/gpt-5" }, { model = "google/gemini-pro" }]"#
     }
 
     fn rank(&self, field: &Field<'_>, dice: &mut dyn Dice) -> Ranked {
-        let (mut able, unable) = able(field.pool);
+        let (mut able, unable) = field.pool.able();
         if able.is_empty() {
             return Ranked::of(unable);
         }
         let settings = &field.settings.auto;
         let weights = settings.weights(field.request.wish.mode.as_deref());
-        let mut known = factors::known(field, Wanted::of(&weights, settings.router));
+        let mut known = Book::of(field, Wanted::of(&weights, settings.router));
         let most = Extremes::of(&known, &able);
         if let Some(home) = home(field, &able, &weights) {
-            known[home].cached = 1.0;
+            known.cached_at(home);
         }
         let scores = factors::scores(&known, &most, &weights);
-        sort::best_first(&mut able, &scores);
+        sort::by(&mut able, |index| sort::descending(scores[index]));
         let rests = health::judged(&field.state.auto, field.pool, (&able, &scores), field.now);
         let resting = rests.as_ref().unwrap_or(&field.state.auto);
         let preferred = preferred(field, (&able, &known), resting);
@@ -114,15 +114,17 @@ targets = [{ model = "openai/gpt-5" }, { model = "google/gemini-pro" }]"#
             notes.extend(note);
             order.push(chosen);
             circle_after(chosen, &mut candidates, &scores);
-            // Where all of them are candidates they stand in their order already.
-            if candidates.len() < able.len() {
-                circle_after(chosen, &mut able, &scores);
+            if candidates.len() == able.len() {
+                // All of them: they are listed already, but for the chosen one.
+                order.extend(candidates.into_iter().filter(|index| *index != chosen).chain(unable));
+                return Ranked { notes, scores, left_out, ..Ranked::of(order) };
             }
+            circle_after(chosen, &mut able, &scores);
         }
         let mut listed = vec![false; field.pool.count()];
         order.extend(candidates.into_iter().chain(able).chain(unable));
         order.retain(|index| !std::mem::replace(&mut listed[*index], true));
-        Ranked { order, notes, scores, left_out }
+        Ranked { notes, scores, left_out, ..Ranked::of(order) }
     }
 
     fn heard(&self, state: &mut ComboState, news: &News<'_>, settings: &StrategySettings) {
@@ -142,12 +144,17 @@ fn home(field: &Field<'_>, able: &[usize], weights: &Weights) -> Option<usize> {
 }
 
 /// Those it chooses from first; if that leaves nobody, all (routing 5.8).
-fn preferred(field: &Field<'_>, (able, known): (&[usize], &[Known]), rests: &Rests) -> Vec<usize> {
+fn preferred(field: &Field<'_>, (able, known): (&[usize], &Book), rests: &Rests) -> Vec<usize> {
     let (pool, first) = (field.pool, &field.settings.auto.candidate_pool);
+    let is_open = |index: &usize| known[*index].breaker == BreakerState::Open;
+    // As it is nearly always.
+    if first.is_empty() && rests.is_empty() && !known.any(|known| known.breaker == BreakerState::Open) {
+        return able.to_vec();
+    }
     let fits = |index: &usize| {
         (first.is_empty() || first.contains(pool.provider(*index)))
-            && known[*index].breaker != BreakerState::Open
-            && (rests.is_empty() || !health::rests(rests, pool.provider(*index), field.now))
+            && !is_open(index)
+            && !health::rests(rests, pool.provider(*index), field.now)
     };
     let fitting: Vec<usize> = able.iter().copied().filter(fits).collect();
     if fitting.is_empty() { able.to_vec() } else { fitting }
@@ -158,7 +165,7 @@ fn preferred(field: &Field<'_>, (able, known): (&[usize], &[Known]), rests: &Res
 fn within_budget(
     field: &Field<'_>,
     able: &mut Vec<usize>,
-    known: &[Known],
+    known: &Book,
     preferred: Vec<usize>,
 ) -> (Vec<usize>, Vec<(usize, Refusal)>) {
     let budget = Budget::of(field.request, &field.settings.auto);

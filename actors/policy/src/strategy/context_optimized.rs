@@ -34,8 +34,8 @@ targets = [{ model = "openai/gpt-5" }, { model = "google/gemini-pro" }]"#
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
         let window = |entry| field.pool.facts(entry).and_then(|facts| facts.context_window);
         let mut order: Vec<usize> = (0..field.pool.count()).collect();
-        sort::by(&mut order, |entry| !window(entry).unwrap_or(0));
-        Ranked::of(order)
+        let tail = sort::front(&mut order, |entry| !window(entry).unwrap_or(0));
+        Ranked { tail, ..Ranked::of(order) }
     }
 }
 

@@ -46,13 +46,13 @@ targets = [{ model = "openai/gpt-5" }, { model = "other/gpt-5" }]"#
         };
         let costs: Vec<(f64, f64)> = (0..pool.count()).map(cost).collect();
         let mut order: Vec<usize> = (0..costs.len()).collect();
-        sort::by(&mut order, |entry| sort::ascending(costs[entry].0));
         // Where no request can be priced all are equal so far, and input decides.
-        let alike = |a: &usize, b: &usize| costs[*a].0.to_bits() == costs[*b].0.to_bits();
-        for alike in order.chunk_by_mut(alike) {
-            sort::by(alike, |entry| sort::ascending(costs[entry].1));
-        }
-        Ranked::of(order)
+        let key = |entry: usize| {
+            let (whole, input) = costs[entry];
+            (sort::ascending(whole), sort::ascending(input))
+        };
+        let tail = sort::front_by_two(&mut order, key);
+        Ranked { tail, ..Ranked::of(order) }
     }
 }
 

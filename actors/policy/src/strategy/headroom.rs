@@ -1,7 +1,8 @@
 //! `headroom`: the account with the most quota left goes first (routing 4.12, decision 26).
 
-use super::quota::{able, take_turns};
+use super::quota::in_turns;
 use crate::dice::Dice;
+use crate::reading::AccountReading;
 use crate::strategy::{Field, Grain, QuotaWindow, Ranked, Strategy, sort};
 
 /// Accounts by what is left.
@@ -41,15 +42,12 @@ targets = [{ model = "claude/claude-sonnet-5" }]"#
 
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
         let pool = field.pool;
-        let left = |index| pool.reading(index)?.left(&WINDOWS, field.now);
-        let scores: Vec<f64> = (0..pool.count()).map(|index| left(index).unwrap_or(1.0)).collect();
-        let (mut order, unable) = able(pool);
-        sort::best_first(&mut order, &scores);
-        let best = order.first().map_or(0.0, |first| scores[*first]);
-        let tied = order.iter().take_while(|index| scores[**index] == best).count();
-        let notes = take_turns(&mut order, tied, field.state.cursor);
-        order.extend(unable);
-        Ranked { order, notes, scores, ..Ranked::default() }
+        let left = |reading: Option<&AccountReading>| reading?.left(&WINDOWS, field.now);
+        let scores: Vec<f64> = pool.readings().into_iter().map(|read| left(read).unwrap_or(1.0)).collect();
+        let alike = |first: usize, other: usize| scores[first] == scores[other];
+        let ranked =
+            in_turns(pool.able(), |index| sort::descending(scores[index]), alike, field.state.cursor);
+        Ranked { scores, ..ranked }
     }
 
     fn keeps_first(&self) -> bool {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::dice::Dice;
 use crate::ids::ById;
-use crate::strategy::{Field, Note, Ranked, Strategy, sort};
+use crate::strategy::{Field, Note, Ranked, Strategy, Tail, sort};
 
 /// Requests in a row that one far behind the others can catch up.
 const MOST_BEHIND: u64 = 10;
@@ -47,14 +47,21 @@ targets = [{ model = "openai/gpt-5" }, { model = "azure/gpt-5" }]"#
         let start = field.state.cursor.checked_rem(count as u64).unwrap_or(0) as usize;
         // Equal ones keep the order they are in here, so the start decides between them.
         let mut order: Vec<usize> = (start..count).chain(0..start).collect();
-        sort::by(&mut order, used);
-        let mut notes = vec![Note::Cursor(field.state.cursor.wrapping_add(1))];
-        let floor = order.last().map_or(0, |last| used(*last)).saturating_sub(MOST_BEHIND);
-        let asked = order.iter().find(|entry| field.pool.eligible(**entry));
-        if let Some(entry) = asked.filter(|entry| used(**entry) < floor) {
-            notes.push(Note::Uses(field.pool.key(*entry).into(), floor));
+        let uses: Vec<u64> = (0..count).map(used).collect();
+        let tail = sort::front(&mut order, |entry| uses[entry]);
+        let mut ranked = Ranked { tail, ..Ranked::of(order) };
+        ranked.notes.push(Note::Cursor(field.state.cursor.wrapping_add(1)));
+        let floor = uses.iter().max().copied().unwrap_or(0).saturating_sub(MOST_BEHIND);
+        let able = |all: &[usize]| all.iter().copied().find(|entry| field.pool.eligible(*entry));
+        let sorted = ranked.tail.as_ref().map_or(count, Tail::start);
+        let asked = able(&ranked.order[..sorted]).or_else(|| {
+            ranked.settle();
+            able(&ranked.order)
+        });
+        if let Some(entry) = asked.filter(|entry| uses[*entry] < floor) {
+            ranked.notes.push(Note::Uses(field.pool.key(entry).into(), floor));
         }
-        Ranked { notes, ..Ranked::of(order) }
+        ranked
     }
 
     fn keeps_first(&self) -> bool {

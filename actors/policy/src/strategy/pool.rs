@@ -59,8 +59,20 @@ pub trait Pool {
     fn weight(&self, index: usize) -> f64;
     /// Somebody of it could be asked now (routing 4.2a).
     fn eligible(&self, index: usize) -> bool;
+    /// Entries that could be asked now, and those that could not.
+    fn able(&self) -> (Vec<usize>, Vec<usize>) {
+        (0..self.count()).partition(|index| self.eligible(*index))
+    }
     /// Its provider's breaker now.
     fn breaker(&self, index: usize) -> BreakerState;
+    /// No breaker is anything but closed: whoever finds that need not ask for each.
+    fn all_closed(&self) -> bool {
+        false
+    }
+    /// Somebody has a record in this combo.
+    fn has_records(&self) -> bool {
+        true
+    }
     /// Its record in this combo.
     fn metrics(&self, index: usize) -> Option<Metrics>;
     /// Share of its last 20 attempts in this combo that were good (decision 25).
@@ -77,8 +89,43 @@ pub trait Pool {
     fn facts(&self, index: usize) -> Option<&ModelEntry>;
     /// What its account said of its quota; `None`: nothing, or no one account.
     fn reading(&self, index: usize) -> Option<&AccountReading>;
+    /// What each one's account said of its quota.
+    fn readings(&self) -> Vec<Option<&AccountReading>> {
+        (0..self.count()).map(|index| self.reading(index)).collect()
+    }
     /// The accounts of its provider that are in use.
     fn accounts(&self, index: usize) -> usize;
     /// Sessions seen lately on the account it would use first (decision 27a).
     fn sessions(&self, index: usize) -> u32;
+    /// Several of these at once.
+    fn seen(&self, index: usize) -> Seen<'_> {
+        Seen {
+            provider: self.provider(index),
+            model: self.model(index),
+            breaker: self.breaker(index),
+            facts: self.facts(index),
+            reading: self.reading(index),
+            accounts: self.accounts(index),
+            sessions: self.sessions(index),
+        }
+    }
+}
+
+/// What is seen of an entry at a glance; each as in [`Pool`].
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Its provider.
+    pub provider: &'a ProviderId,
+    /// Its model.
+    pub model: &'a ModelId,
+    /// Its provider's breaker now.
+    pub breaker: BreakerState,
+    /// What the catalogue says of its model.
+    pub facts: Option<&'a ModelEntry>,
+    /// What its account said of its quota.
+    pub reading: Option<&'a AccountReading>,
+    /// The accounts of its provider that are in use.
+    pub accounts: usize,
+    /// Sessions seen lately.
+    pub sessions: u32,
 }

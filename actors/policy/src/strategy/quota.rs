@@ -2,7 +2,7 @@
 //! those that are alike.
 
 use crate::reading::{AccountReading, WindowReading};
-use crate::strategy::{Note, Pool, QuotaSettings, QuotaWindow, sort};
+use crate::strategy::{Note, QuotaSettings, QuotaWindow, Ranked, Tail, sort};
 use crate::time::Millis;
 
 /// Score of an account that has said nothing (routing 4.22).
@@ -88,23 +88,13 @@ pub(super) fn reset_in(
     Some(at.saturating_sub(now))
 }
 
-/// Entries that could be asked now, and those that could not: they go last, for their gates to
-/// say why (routing 4.21). A turn must not fall on one of them.
-pub(super) fn able(pool: &dyn Pool) -> (Vec<usize>, Vec<usize>) {
-    let (mut able, mut unable) = (Vec::with_capacity(pool.count()), Vec::new());
-    for index in 0..pool.count() {
-        if pool.eligible(index) { able.push(index) } else { unable.push(index) }
-    }
-    (able, unable)
-}
-
 /// Sorts those that come after a first choice, best score first; they come in declared order. Equal
 /// ones follow it in a circle: were it always the first of the list, that one would serve for
 /// everybody who fails (FC-050).
-pub(super) fn sort_after(first: usize, order: &mut [usize], scores: &[f64]) {
+pub(super) fn sort_after(first: usize, order: &mut [usize], scores: &[f64]) -> Option<Tail> {
     let circle = order.partition_point(|index| *index <= first);
     order.rotate_left(circle);
-    sort::best_first(order, scores);
+    sort::front(order, |index| sort::descending(scores[index]))
 }
 
 /// The same where they are sorted already, equal ones in declared order.
@@ -116,14 +106,28 @@ pub(super) fn circle_after(first: usize, sorted: &mut [usize], scores: &[f64]) {
     }
 }
 
-/// Lets the first `tied` of an order take turns: `cursor` says whose it is. A turn is taken only
-/// where there are several.
-pub(super) fn take_turns(order: &mut [usize], tied: usize, cursor: u64) -> Vec<Note> {
-    if tied < 2 {
-        return Vec::new();
+/// Those that could be asked by a key, the smallest first; those that are like the first take turns:
+/// `cursor` says whose it is. A turn is taken only where there are several. The others go last, for
+/// their gates to say why (routing 4.21): a turn must not fall on one of them.
+pub(super) fn in_turns(
+    (mut order, unable): (Vec<usize>, Vec<usize>),
+    key: impl Fn(usize) -> u64,
+    alike: impl Fn(usize, usize) -> bool,
+    cursor: u64,
+) -> Ranked {
+    let mut tail = sort::front(&mut order, key);
+    let first = order.first().copied();
+    let tied = order.iter().filter(|index| first.is_some_and(|first| alike(first, **index))).count();
+    if let Some(tail) = tail.take_if(|tail| tail.start() < tied) {
+        tail.settle(&mut order);
     }
-    order[..tied].rotate_left((cursor % tied as u64) as usize);
-    vec![Note::Cursor(cursor.wrapping_add(1))]
+    let mut notes = Vec::new();
+    if tied > 1 {
+        order[..tied].rotate_left((cursor % tied as u64) as usize);
+        notes.push(Note::Cursor(cursor.wrapping_add(1)));
+    }
+    order.extend(unable);
+    Ranked { notes, tail, ..Ranked::of(order) }
 }
 
 #[cfg(test)]

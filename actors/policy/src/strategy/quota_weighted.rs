@@ -9,7 +9,7 @@ use crate::breaker::BreakerState;
 use crate::change::{Exclusion, Refusal};
 use crate::dice::Dice;
 use crate::reading::AccountReading;
-use crate::strategy::{Field, Grain, QuotaWindow, Ranked, Strategy};
+use crate::strategy::{Field, Grain, QuotaWindow, Ranked, Strategy, Tail};
 
 /// Accounts by a draw.
 pub struct QuotaWeighted;
@@ -53,10 +53,16 @@ targets = [{ model = "claude/claude-sonnet-5" }]"#
         let drawn = if full.is_empty() { &mut low } else { &mut full };
         let winner = draw(drawn, &scores, field, dice).map(|place| drawn.remove(place));
         let first = winner.unwrap_or_default();
-        sort_after(first, &mut full, &scores);
-        sort_after(first, &mut low, &scores);
-        let order = winner.into_iter().chain(full).chain(low).chain(unable).collect();
-        Ranked { order, scores, left_out, ..Ranked::default() }
+        let mut order = Vec::with_capacity(field.pool.count());
+        order.extend(winner);
+        let tail = sort_after(first, &mut full, &scores);
+        let tail = if winner.is_some() { tail.map(Tail::after_one) } else { tail };
+        // They are few, and hardly ever come to be asked.
+        if let Some(tail) = sort_after(first, &mut low, &scores) {
+            tail.settle(&mut low);
+        }
+        order.extend(full.into_iter().chain(low).chain(unable));
+        Ranked { scores, left_out, tail, ..Ranked::of(order) }
     }
 }
 
@@ -76,16 +82,18 @@ struct Sorted {
 impl Sorted {
     fn of(field: &Field<'_>) -> Self {
         let (pool, settings, now) = (field.pool, &field.settings.quota, field.now);
-        let scores = Vec::with_capacity(pool.count());
-        let mut sorted =
-            Self { scores, full: Vec::new(), low: Vec::new(), unable: Vec::new(), left_out: Vec::new() };
-        for index in 0..pool.count() {
-            let reading = pool.reading(index);
-            sorted.scores.push(score(reading, settings, now));
+        let readings = pool.readings();
+        let scores = readings.iter().map(|reading| score(*reading, settings, now)).collect();
+        let (able, unable) = pool.able();
+        let full = Vec::with_capacity(able.len());
+        let mut sorted = Self { scores, full, low: Vec::new(), unable, left_out: Vec::new() };
+        let (count, all_closed) = (sorted.unable.len(), pool.all_closed());
+        for index in able {
+            let reading = readings[index];
             let left = reading.map_or(100.0, |reading| percent_left(reading, now));
             let stale =
                 reading.is_some_and(|read| now.saturating_sub(read.seen_at) > settings.stale_after_ms);
-            if !pool.eligible(index) || pool.breaker(index) == BreakerState::Open {
+            if !all_closed && pool.breaker(index) == BreakerState::Open {
                 sorted.unable.push(index);
             } else if left <= 0.0 {
                 sorted.left_out.push((index, spent(reading)));
@@ -94,6 +102,9 @@ impl Sorted {
             } else {
                 sorted.full.push(index);
             }
+        }
+        if sorted.unable.len() > count {
+            sorted.unable.sort_unstable();
         }
         sorted
     }

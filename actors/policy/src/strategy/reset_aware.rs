@@ -1,7 +1,7 @@
 //! `reset-aware`: what is left of an account's quota, and what its next reset would waste
 //! (routing 4.10).
 
-use super::quota::{able, score, take_turns};
+use super::quota::{in_turns, score};
 use crate::dice::Dice;
 use crate::strategy::{Field, Grain, Ranked, Strategy, sort};
 
@@ -41,16 +41,13 @@ targets = [{ model = "claude/claude-sonnet-5" }]"#
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
         let (pool, settings) = (field.pool, &field.settings.quota);
         let scores: Vec<f64> =
-            (0..pool.count()).map(|index| score(pool.reading(index), settings, field.now)).collect();
-        let (mut order, unable) = able(pool);
-        sort::best_first(&mut order, &scores);
+            pool.readings().into_iter().map(|reading| score(reading, settings, field.now)).collect();
         let band = settings.tie_band_percent.max(0.0) / 100.0;
-        let best = order.first().map_or(f64::NEG_INFINITY, |first| scores[*first]);
-        let tied =
-            order.iter().take_while(|index| best.is_finite() && best - scores[**index] <= band).count();
-        let notes = take_turns(&mut order, tied, field.state.cursor);
-        order.extend(unable);
-        Ranked { order, notes, scores, ..Ranked::default() }
+        let alike =
+            |first: usize, other: usize| scores[first].is_finite() && scores[first] - scores[other] <= band;
+        let ranked =
+            in_turns(pool.able(), |index| sort::descending(scores[index]), alike, field.state.cursor);
+        Ranked { scores, ..ranked }
     }
 
     fn keeps_first(&self) -> bool {

@@ -1,8 +1,8 @@
 //! `reset-window`: the account whose window starts anew soonest is used up first (routing 4.11).
 
-use super::quota::{able, reset_in, take_turns};
+use super::quota::{in_turns, reset_in};
 use crate::dice::Dice;
-use crate::strategy::{Field, Grain, Ranked, Strategy, sort};
+use crate::strategy::{Field, Grain, Ranked, Strategy};
 use crate::time::Millis;
 
 /// Accounts by their next reset.
@@ -44,17 +44,13 @@ targets = [{ model = "claude/claude-sonnet-5" }]"#
 
     fn rank(&self, field: &Field<'_>, _: &mut dyn Dice) -> Ranked {
         let (pool, settings) = (field.pool, &field.settings.reset_window);
-        let wait = |index| reset_in(pool.reading(index), &settings.windows, field.now);
-        let waits: Vec<Millis> = (0..pool.count()).map(|index| wait(index).unwrap_or(Millis::MAX)).collect();
-        let (mut order, unable) = able(pool);
-        sort::by(&mut order, |index| waits[index]);
-        let soonest = order.first().map_or(Millis::MAX, |first| waits[*first]);
+        let wait = |reading| reset_in(reading, &settings.windows, field.now).unwrap_or(Millis::MAX);
+        let waits: Vec<Millis> = pool.readings().into_iter().map(wait).collect();
         let band = settings.tie_band_ms;
-        let alike = |index: &&usize| band > 0 && soonest < Millis::MAX && waits[**index] - soonest <= band;
-        let tied = order.iter().take_while(alike).count();
-        let notes = take_turns(&mut order, tied, field.state.cursor);
-        order.extend(unable);
-        Ranked { order, notes, ..Ranked::default() }
+        let alike = |first: usize, other: usize| {
+            band > 0 && waits[first] < Millis::MAX && waits[other] - waits[first] <= band
+        };
+        in_turns(pool.able(), |index| waits[index], alike, field.state.cursor)
     }
 
     fn keeps_first(&self) -> bool {

@@ -4,17 +4,16 @@
 //! Entries are only moved. Who cannot be asked is left out later; so nothing here makes a
 //! request fail that would have been served.
 
-use crate::strategy::{Field, Strategy, affinity};
+use crate::strategy::{Field, Ranked, Strategy, affinity};
 
 /// Orders by where the prompt is likely to be cached; whether it did. A first choice that a
 /// session or the strategy has made stays first (routing 3.8).
-pub fn cache(order: &mut [usize], field: &Field<'_>, rule: &dyn Strategy, stuck: bool) -> bool {
-    let Some(key) = field.request.cache_key.as_ref().filter(|_| rule.yields_to_cache() && order.len() > 1)
-    else {
-        return false;
-    };
+pub fn cache(ranked: &mut Ranked, field: &Field<'_>, rule: &dyn Strategy, stuck: bool) -> bool {
+    let yields = rule.yields_to_cache() && ranked.order.len() > 1;
+    let Some(key) = field.request.cache_key.as_ref().filter(|_| yields) else { return false };
+    ranked.settle();
     let kept = usize::from(stuck || rule.keeps_first());
-    affinity::sort(&mut order[kept..], field.pool, key);
+    affinity::sort(&mut ranked.order[kept..], field.pool, key);
     true
 }
 
@@ -23,7 +22,7 @@ mod tests {
     use super::cache;
     use crate::strategy::table::{Facts, Table};
     use crate::strategy::{
-        CostOptimized, LeastUsed, P2c, Random, RoundRobin, STRATEGIES, Strategy, Weighted,
+        CostOptimized, LeastUsed, P2c, Random, Ranked, RoundRobin, STRATEGIES, Strategy, Weighted,
     };
 
     fn on(key: &str, connection: &str) -> Facts {
@@ -31,9 +30,9 @@ mod tests {
     }
 
     fn cached(table: &Table, rule: &dyn Strategy, stuck: bool) -> String {
-        let mut order: Vec<usize> = (0..table.rows.len()).collect();
-        cache(&mut order, &table.field(), rule, stuck);
-        table.names(&order)
+        let mut ranked = Ranked::of((0..table.rows.len()).collect());
+        cache(&mut ranked, &table.field(), rule, stuck);
+        table.names(&ranked.order)
     }
 
     /// [B@c1, A@c2] with k1, by which c2 ranks higher.

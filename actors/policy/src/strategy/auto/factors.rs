@@ -6,11 +6,13 @@
 //! their own, rules 6), `quality` (answers are not graded) are 0.5; the tier of an account is
 //! `standard` and its reset a day away unless it says otherwise.
 
+use std::ops::Index;
+
 use super::settings::AutoRouter;
 use super::weights::Weights;
 use crate::breaker::BreakerState;
-use crate::ids::{ModelId, ProviderId};
-use crate::strategy::{Field, Pool, QuotaWindow, quota};
+use crate::catalogue::ModelEntry;
+use crate::strategy::{Field, QuotaWindow, Seen, Spread, quota};
 use crate::time::{DAY, SECOND};
 
 /// First-byte time of a model that nobody has seen answer, ms.
@@ -102,25 +104,87 @@ impl Wanted {
     }
 }
 
-/// What is known of every entry.
-pub(super) fn known(field: &Field<'_>, wanted: Wanted) -> Vec<Known> {
-    let pool = field.pool;
-    // Accounts of one model share its spread and stand side by side; to find it costs a sort.
-    let (mut last, mut shared): (Option<(&ProviderId, &ModelId)>, _) = (None, (0.0, 0.0));
-    let mut known = Vec::with_capacity(pool.count());
-    for index in 0..pool.count() {
-        let target = (pool.provider(index), pool.model(index));
-        if last != Some(target) {
-            (last, shared) = (Some(target), spread(pool, index));
-        }
-        known.push(of(field, index, shared, wanted));
-    }
-    known
+/// What is known of every entry. Entries that nothing sets apart are of one kind, and stand side by
+/// side: what is known of a kind is found once, and so is its score.
+pub(super) struct Book {
+    kinds: Vec<Known>,
+    /// The kind of each entry.
+    of: Vec<u32>,
 }
 
-fn of(field: &Field<'_>, index: usize, (p95_ms, deviation_ms): (f64, f64), wanted: Wanted) -> Known {
+impl Index<usize> for Book {
+    type Output = Known;
+
+    fn index(&self, entry: usize) -> &Known {
+        &self.kinds[self.of[entry] as usize]
+    }
+}
+
+impl Book {
+    pub(super) fn of(field: &Field<'_>, wanted: Wanted) -> Self {
+        let pool = field.pool;
+        let mut book = Self { kinds: Vec::new(), of: Vec::with_capacity(pool.count()) };
+        let records = pool.has_records();
+        // Accounts of one model share its records; to find its spread costs a sort.
+        let mut last: Option<(Seen<'_>, (f64, f64))> = None;
+        for index in 0..pool.count() {
+            let seen = pool.seen(index);
+            let same = last
+                .as_ref()
+                .filter(|(last, _)| !records || (last.provider, last.model) == (seen.provider, seen.model));
+            let alike = same.is_some_and(|(last, _)| are_alike(last, &seen));
+            let spread = match same {
+                Some((_, spread)) => *spread,
+                None => spread(pool.spread(index).filter(|_| records)),
+            };
+            if !alike {
+                book.kinds.push(of((field, index), &seen, spread, wanted));
+            }
+            book.of.push(book.kinds.len() as u32 - 1);
+            last = Some((seen, spread));
+        }
+        book
+    }
+
+    /// The prompt is likely to be cached at this entry (routing 3.7), and at no other of its kind.
+    pub(super) fn cached_at(&mut self, entry: usize) {
+        let kind = Known { cached: 1.0, ..self[entry] };
+        self.of[entry] = self.kinds.len() as u32;
+        self.kinds.push(kind);
+    }
+
+    /// Every entry.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Known> {
+        self.of.iter().map(|kind| &self.kinds[*kind as usize])
+    }
+
+    /// Some kind is like this.
+    pub(super) fn any(&self, is_it: impl Fn(&Known) -> bool) -> bool {
+        self.kinds.iter().any(is_it)
+    }
+}
+
+/// Nothing is seen that sets them apart, as long as their records do not.
+fn are_alike(one: &Seen<'_>, other: &Seen<'_>) -> bool {
+    one.reading.is_none()
+        && other.reading.is_none()
+        && one.breaker == other.breaker
+        && one.accounts == other.accounts
+        && one.sessions == other.sessions
+        && match (one.facts, other.facts) {
+            (Some(one), Some(other)) => std::ptr::eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+}
+
+fn of(
+    (field, index): (&Field<'_>, usize),
+    seen: &Seen<'_>,
+    (p95_ms, deviation_ms): (f64, f64),
+    wanted: Wanted,
+) -> Known {
     let (pool, now) = (field.pool, field.now);
-    let (reading, breaker) = (pool.reading(index), pool.breaker(index));
+    let Seen { reading, breaker, .. } = *seen;
     let metrics = wanted.errors.then(|| pool.metrics(index)).flatten();
     let reliability = wanted.reliability.then(|| pool.reliability(index)).flatten();
     let reset_ms = quota::reset_in(reading, &QuotaWindow::ALL, now).unwrap_or(DAY);
@@ -132,31 +196,29 @@ fn of(field: &Field<'_>, index: usize, (p95_ms, deviation_ms): (f64, f64), wante
             BreakerState::Closed | BreakerState::Degraded => 1.0,
         },
         breaker,
-        cost: cost(pool, index),
+        cost: seen.facts.map_or(UNKNOWN_COST, cost),
         p95_ms,
         deviation_ms,
         reliability: reliability.unwrap_or(0.5),
         error_rate: metrics.map_or(0.0, |metrics| 1.0 - metrics.success_rate),
         reset: (1.0 - reset_ms as f64 / SECOND as f64 / 2_592_000.0).max(0.0),
         urgency: if wanted.urgency { quota::urgency(reading, now) } else { 0.5 },
-        sessions: f64::from(pool.sessions(index)),
-        accounts: pool.accounts(index) as f64,
+        sessions: f64::from(seen.sessions),
+        accounts: seen.accounts as f64,
         cached: 0.0,
     }
 }
 
-fn spread(pool: &dyn Pool, index: usize) -> (f64, f64) {
-    let spread = pool.spread(index);
+fn spread(spread: Option<Spread>) -> (f64, f64) {
     let p95_ms = spread.map_or(UNKNOWN_P95_MS, |spread| spread.p95_ms);
     let deviation = spread.and_then(|spread| spread.deviation_ms);
     (p95_ms, deviation.unwrap_or_else(|| (0.1 * p95_ms).max(10.0)))
 }
 
-fn cost(pool: &dyn Pool, index: usize) -> f64 {
-    let price = |facts: &crate::catalogue::ModelEntry| {
-        Some(0.6 * facts.input_price? + 0.4 * facts.output_price.or(facts.input_price)?)
-    };
-    pool.facts(index).and_then(price).filter(|cost| cost.is_finite()).unwrap_or(UNKNOWN_COST)
+fn cost(facts: &ModelEntry) -> f64 {
+    let output = facts.output_price.or(facts.input_price);
+    let cost = facts.input_price.zip(output).map(|(input, output)| 0.6 * input + 0.4 * output);
+    cost.filter(|cost| cost.is_finite()).unwrap_or(UNKNOWN_COST)
 }
 
 /// The largest of the candidates, never so small that a division by it tells nothing.
@@ -167,7 +229,7 @@ pub(super) struct Extremes {
 }
 
 impl Extremes {
-    pub(super) fn of(known: &[Known], candidates: &[usize]) -> Self {
+    pub(super) fn of(known: &Book, candidates: &[usize]) -> Self {
         let most = |floor: f64, of: fn(&Known) -> f64| {
             candidates.iter().map(|index| of(&known[*index])).fold(floor, f64::max)
         };
@@ -184,15 +246,15 @@ const AT_A_TIME: usize = 16;
 
 /// Routing 5.5: the weighted sum of all factors, each within 0 and 1, of every entry. Each score is
 /// summed in the order of the table.
-pub(super) fn scores(known: &[Known], most: &Extremes, weights: &Weights) -> Vec<f64> {
-    let mut scores = vec![0.0; known.len()];
-    for (known, scores) in known.chunks(AT_A_TIME).zip(scores.chunks_mut(AT_A_TIME)) {
+pub(super) fn scores(book: &Book, most: &Extremes, weights: &Weights) -> Vec<f64> {
+    let mut scores = vec![0.0; book.kinds.len()];
+    for (known, scores) in book.kinds.chunks(AT_A_TIME).zip(scores.chunks_mut(AT_A_TIME)) {
         for (place, factor) in FACTORS.iter().enumerate().filter(|(place, _)| weights.at(*place) != 0.0) {
             (factor.add)(known, most, weights.at(place), scores);
         }
         scores.iter_mut().for_each(|score| *score = score.clamp(0.0, 1.0));
     }
-    scores
+    book.of.iter().map(|kind| scores[*kind as usize]).collect()
 }
 
 /// One factor's part of each score; what is no number counts as 0.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::factors::Known;
+use super::factors::{Book, Known};
 use crate::breaker::BreakerState;
 use crate::ids::{ById, ProviderId};
 use crate::strategy::Pool;
@@ -68,9 +68,9 @@ pub(super) fn judged(
 }
 
 /// More than half of the providers are behind an open breaker: nothing is tried for curiosity.
-pub(super) fn is_incident(pool: &dyn Pool, known: &[Known]) -> bool {
+pub(super) fn is_incident(pool: &dyn Pool, known: &Book) -> bool {
     let is_open = |known: &Known| known.breaker == BreakerState::Open;
-    if !known.iter().any(is_open) {
+    if !known.any(is_open) {
         return false;
     }
     let mut open: ById<&ProviderId, bool> = ById::default();

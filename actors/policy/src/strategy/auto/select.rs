@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::factors::Known;
+use super::factors::{Book, Known};
 use super::settings::{AutoRouter, AutoSettings, Sla};
 use crate::dice::Dice;
 use crate::strategy::{LastGood, Note, Pool};
@@ -27,7 +27,7 @@ pub(super) struct Candidates<'a> {
     /// Best score first; at least one.
     pub(super) sorted: &'a [usize],
     pub(super) scores: &'a [f64],
-    pub(super) known: &'a [Known],
+    pub(super) known: &'a Book,
     pub(super) settings: &'a AutoSettings,
     pub(super) cursor: u64,
     pub(super) last_good: Option<&'a LastGood>,

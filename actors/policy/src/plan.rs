@@ -30,7 +30,7 @@ use crate::affinity::Pinned;
 use crate::attempts::{AttemptSettings, MAX_DISPATCHES, Owns};
 use crate::board::Board;
 use crate::breaker::Grant;
-use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, Roll, Step};
+use crate::catalogue::{Catalogue, Combo, Dialect, Roll, Step};
 use crate::change::Exclusion;
 use crate::combo::DEEPEST;
 use crate::dice::Dice;
@@ -390,16 +390,4 @@ impl Making<'_> {
             }
         }
     }
-}
-
-fn usable<'a>(step: &'a Step, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> {
-    connections(step, catalogue).filter(|entry| entry.usable && entry.serves(step.model.as_str()))
-}
-
-fn connections<'a>(
-    step: &'a Step,
-    catalogue: &'a Catalogue,
-) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> {
-    let all = catalogue.providers.get(&step.provider).map_or(&[][..], |provider| &provider.connections);
-    all.iter().filter(|entry| step.admits(&entry.id))
 }

@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use super::session::{self, Seat, Session};
-use super::{Ask, Plan, Planned, World, connections};
+use super::{Ask, Plan, Planned, World};
 use crate::account::{self, Account, AccountStrategy};
 use crate::board::ConnectionView;
-use crate::catalogue::{ConnectionEntry, Step};
+use crate::catalogue::{Catalogue, ConnectionEntry, Step};
 use crate::dice::Dice;
 use crate::ids::{Class, ConnectionId};
 use crate::strategy::{Deck, Note, QuotaWindow};
@@ -164,6 +164,23 @@ pub(super) fn keeps_draw(view: &ConnectionView, slow_start_ms: Millis, now: Mill
         }
         _ => 1.0,
     }
+}
+
+/// The accounts of a step that could ever serve it.
+pub(super) fn usable<'a>(
+    step: &'a Step,
+    catalogue: &'a Catalogue,
+) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> {
+    connections(step, catalogue).filter(|entry| entry.usable && entry.serves(step.model.as_str()))
+}
+
+/// The accounts that a step may mean.
+pub(super) fn connections<'a>(
+    step: &'a Step,
+    catalogue: &'a Catalogue,
+) -> impl Iterator<Item = &'a Arc<ConnectionEntry>> {
+    let all = catalogue.providers.get(&step.provider).map_or(&[][..], |provider| &provider.connections);
+    all.iter().filter(|entry| step.admits(&entry.id))
 }
 
 #[cfg(test)]

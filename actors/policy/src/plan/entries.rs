@@ -5,8 +5,9 @@ mod pool;
 
 use std::sync::Arc;
 
+use super::accounts::usable;
 use super::step::{cut_off, exclusion, gate};
-use super::{Ask, World, usable};
+use super::{Ask, World};
 use crate::catalogue::{Candidate, Combo, ConnectionEntry, ProviderEntry, Roll, Step};
 use crate::combo::DEEPEST;
 use crate::ids::{ConnectionId, ProviderId};

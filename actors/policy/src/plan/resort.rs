@@ -5,8 +5,9 @@
 //! is out of use, an operator's order, a lease, a quota. Targets that this request could never have
 //! are none. In doubt nothing is forced.
 
+use super::accounts::connections;
 use super::step::{Turn, leased};
-use super::{Ask, Plan, Planned, World, connections};
+use super::{Ask, Plan, Planned, World};
 use crate::breaker::{Admission, Grant};
 use crate::catalogue::{ConnectionEntry, ProviderEntry, Step};
 use crate::change::{Exclusion, Refusal};

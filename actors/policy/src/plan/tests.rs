@@ -1,3 +1,5 @@
+mod many;
+
 use std::sync::Arc;
 
 use super::{Ask, Memory, NoPlan, Plan, World, plan};

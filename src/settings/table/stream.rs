@@ -22,6 +22,7 @@ pub(super) const ROWS: &[Row] = &[
     // [formats]
     row("formats.response_model", Kind::Choice(&["upstream", "requested"]), "upstream", "", "what the model of an answer says: upstream, as it came; requested, what the client asked for (x-omniroute-model says who answered)"),
     row("formats.response_model_by_name", Kind::Data(Data::Naming), "", "", "the same of single names that clients write, such as aliases: { \"claude-x\" = \"requested\", \"gpt-*\" = \"upstream\" }"),
+    row("formats.on_loss", Kind::Choice(&["drop", "refuse"]), "drop", "", "what happens to what another dialect cannot say: drop it, or refuse the request; answers and requests are not translated yet, so nothing is lost").idle(),
 ];
 
 #[rustfmt::skip] // one row, one line

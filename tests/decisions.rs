@@ -183,3 +183,37 @@ fn fc_131_a_client_that_leaves_is_a_row_that_names_who_kept_it_waiting() {
         assert_eq!(world.order("provider", "a", json!({"message": "reset"})).status, 200);
     }
 }
+
+/// Contract 4: Prometheus text, unless OpenMetrics is asked for.
+#[test]
+fn metrics_are_prometheus_text_or_what_is_accepted() {
+    let world = Setup::new().section("[metrics]\npublic = true\n").provider("a", 1).start();
+    world.ask("a/x").served_by("a");
+    let open = "accept: text/html;q=0.1, application/openmetrics-text;version=1.0.0;q=0.5\r\n";
+    let rows = [
+        (
+            "",
+            "text/plain; version=0.0.4; charset=utf-8",
+            "# TYPE switchtower_requests_total counter\n",
+            false,
+        ),
+        (
+            "accept: text/plain\r\n",
+            "text/plain; version=0.0.4; charset=utf-8",
+            "switchtower_requests_total{",
+            false,
+        ),
+        (
+            open,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            "# TYPE switchtower_requests counter\n",
+            true,
+        ),
+    ];
+    for (accept, kind, line, ends) in rows {
+        let reply = world.get("/metrics", accept);
+        assert_eq!((reply.status, reply.header("content-type")), (200, Some(kind)), "{accept}");
+        assert!(reply.text().contains(line), "{accept}: {}", reply.text());
+        assert_eq!(reply.text().ends_with("# EOF\n"), ends, "{accept}");
+    }
+}

@@ -1,7 +1,9 @@
-//! `GET /metrics` in OpenMetrics text.
+//! `GET /metrics`: Prometheus text, or OpenMetrics for whoever accepts that.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
+use actix_web::http::header::ACCEPT;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::errors::Refusal;
@@ -10,7 +12,9 @@ use super::{Admin, access};
 use crate::telemetry::{GateGauge, Gauges};
 
 /// What Prometheus expects of an OpenMetrics answer.
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPEN: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// And of its own text.
+const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Everything that is counted.
 pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> Result<HttpResponse, Refusal> {
@@ -18,7 +22,39 @@ pub(super) async fn show(request: HttpRequest, admin: web::Data<Admin>) -> Resul
         return Err(Refusal::Unauthorised);
     }
     admin.refresh();
-    Ok(HttpResponse::Ok().content_type(CONTENT_TYPE).body(admin.metrics.text()))
+    let text = admin.metrics.text();
+    Ok(match wants_open(&request) {
+        true => HttpResponse::Ok().content_type(OPEN).body(text),
+        false => HttpResponse::Ok().content_type(PLAIN).body(plain(&text)),
+    })
+}
+
+fn wants_open(request: &HttpRequest) -> bool {
+    let mut accepted = request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok());
+    accepted.any(|value| value.contains("application/openmetrics-text"))
+}
+
+/// OpenMetrics text as Prometheus text: a counter's comments have its whole name, and there are
+/// neither units nor an end.
+fn plain(text: &str) -> String {
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let counters: HashSet<&str> = kinds.filter_map(|line| line.strip_suffix(" counter")).collect();
+    let mut plain = String::with_capacity(text.len() + 64 * counters.len());
+    for line in text.lines() {
+        let comment = line.strip_prefix("# ").and_then(|rest| rest.split_once(' '));
+        match comment {
+            Some(("HELP" | "TYPE", rest)) => {
+                let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+                let total = if counters.contains(name) { "_total" } else { "" };
+                let word = &line[..6];
+                plain.extend([word, " ", name, total, " ", rest, "\n"]);
+            }
+            Some(("UNIT", _)) => {}
+            _ if line == "# EOF" => {}
+            _ => plain.extend([line, "\n"]),
+        }
+    }
+    plain
 }
 
 impl Admin {
@@ -85,5 +121,19 @@ impl Admin {
             gauges.push(of("lockout", id, shared.mailbox.gauge(), shared.restarts.load(Ordering::Relaxed)));
         }
         gauges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_counter_has_one_name_in_prometheus_text() {
+        let open = "# HELP a_b Requests, by kind.\n# TYPE a_b counter\n# UNIT a_b seconds\n\
+                    a_b_total{kind=\"# EOF\"} 1\n# HELP a A gauge.\n# TYPE a gauge\na 2\n# EOF\n";
+        let wanted = "# HELP a_b_total Requests, by kind.\n# TYPE a_b_total counter\n\
+                      a_b_total{kind=\"# EOF\"} 1\n# HELP a A gauge.\n# TYPE a gauge\na 2\n";
+        assert_eq!(plain(open), wanted);
     }
 }

@@ -173,7 +173,7 @@ pub fn endpoints(
             endpoint.walled = walls::of(provider, connection, before.get(&connection.id));
             match session {
                 Some(session) => endpoint.session = Some(session),
-                None => endpoint.headers.extend(credential(provider, connection)),
+                None => endpoint.keys = Route::ALL.map(|route| credential(provider, connection, route)),
             }
             endpoints.insert(connection.id.clone(), Arc::new(endpoint));
         }
@@ -204,6 +204,7 @@ fn endpoint(
     Endpoint {
         addresses,
         headers: headers.into_iter().flatten().collect(),
+        keys: Default::default(),
         credential: connection.credential.clone(),
         session: None,
         walled: None,
@@ -222,18 +223,24 @@ fn header(name: &str, value: &str) -> Header {
     Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
 }
 
-/// The one header that carries the credential.
-fn credential(provider: &settings::Provider, connection: &settings::Connection) -> Header {
+/// The one header that carries the credential on a route.
+fn credential(provider: &settings::Provider, connection: &settings::Connection, route: Route) -> Header {
     let secret = connection.credential.as_ref().filter(|secret| !secret.expose().is_empty())?;
-    let TokenHeader { name, prefix } = token_header(provider);
+    let spoken = provider.formats.iter().find(|format| dialect(**format) == route.dialect());
+    let TokenHeader { name, prefix } = header_of(provider, spoken.or(provider.formats.first()));
     let mut value = HeaderValue::from_str(&format!("{prefix}{}", secret.expose())).ok()?;
     value.set_sensitive(true);
     Some((name, value))
 }
 
-/// How a provider wants credentials (contract 8, `auth_header`).
+/// How a provider wants the tokens of its logins.
 pub(super) fn token_header(provider: &settings::Provider) -> TokenHeader {
-    let by_format = match provider.formats.first() {
+    header_of(provider, provider.formats.first())
+}
+
+/// How a provider wants credentials (contract 8, `auth_header`).
+fn header_of(provider: &settings::Provider, format: Option<&Format>) -> TokenHeader {
+    let by_format = match format {
         Some(Format::Anthropic) => AuthHeader::XApiKey,
         Some(Format::Gemini) => AuthHeader::XGoogApiKey,
         _ => AuthHeader::Bearer,

@@ -62,7 +62,8 @@ async fn once(worker: &Worker, shot: &Shot<'_>, pass: Option<&Pass>, ends: Insta
     if let Some((connection, lease)) = under {
         worker.tower.owners.may_send(lease, connection).map_err(Fault::fenced)?;
     }
-    let call = Call { endpoint, route, headers, credential: pass.map(|pass| &pass.header), body };
+    let credential = pass.map(|pass| &pass.header).or_else(|| endpoint.key(route));
+    let call = Call { endpoint, route, headers, credential, body };
     match timeout_at(ends, worker.dialler.send(&call)).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(Dialled::Failed(transport))) => Err(Fault::of(End::Transport(transport))),

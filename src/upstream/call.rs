@@ -42,7 +42,7 @@ pub struct Call<'a> {
     pub route: Route,
     /// The client's headers that pass.
     pub headers: &'a [(HeaderName, HeaderValue)],
-    /// The credential, where it is not one of the endpoint's headers.
+    /// The header with the credential.
     pub credential: Option<&'a (HeaderName, HeaderValue)>,
     /// The body in parts.
     pub body: &'a [Bytes],

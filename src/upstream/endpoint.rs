@@ -92,8 +92,11 @@ pub struct StreamTimeouts {
 pub struct Endpoint {
     /// Addresses by route, in the order of `Route::ALL`.
     pub addresses: [Uri; 5],
-    /// Headers of every request: credential, content type, configured ones.
+    /// Headers of every request: content type, configured ones.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The header with the credential by route, in the order of `Route::ALL`: dialects of one
+    /// account differ in it.
+    pub keys: [Option<(HeaderName, HeaderValue)>; 5],
     /// What must never be shown: redacted from answers of the upstream.
     pub credential: Option<Secret>,
     /// Gives the credential of an OAuth connection, which changes while it is in use.
@@ -118,6 +121,11 @@ impl Endpoint {
     /// The address of a route.
     pub fn address(&self, route: Route) -> &Uri {
         &self.addresses[route as usize]
+    }
+
+    /// The header that carries the credential on a route.
+    pub fn key(&self, route: Route) -> Option<&(HeaderName, HeaderValue)> {
+        self.keys[route as usize].as_ref()
     }
 
     /// How long an answer of this model may take.

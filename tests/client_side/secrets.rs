@@ -76,6 +76,19 @@ fn fc_040_a_credential_goes_where_the_provider_wants_it() {
     }
 }
 
+/// Contract 8: by default each format wants it in its own header, whoever else speaks it there.
+#[test]
+fn an_account_of_several_formats_sends_its_credential_as_each_wants_it() {
+    for formats in [r#"["openai", "anthropic", "responses"]"#, r#"["anthropic", "responses", "openai"]"#] {
+        for path in ROUTES {
+            let header = if path.contains("/messages") { "x-api-key" } else { "authorization" };
+            let world = Setup::new().provider_with("a", 1, &format!("format = {formats}")).start();
+            post(world.address, path, CANARIES, br#"{"model":"a/x"}"#).served_by("a");
+            only_its_own_credential(&world, "a", header, &["a-1"]);
+        }
+    }
+}
+
 #[test]
 fn the_listed_headers_of_a_client_pass_unchanged() {
     let passing = [

@@ -22,6 +22,7 @@ pub fn endpoint(base: &str, connect_timeout: Duration) -> Endpoint {
     Endpoint {
         addresses: Route::ALL.map(|route| join_url(base, route.path()).parse().unwrap()),
         headers: Vec::new(),
+        keys: Default::default(),
         credential: None,
         session: None,
         walled: None,

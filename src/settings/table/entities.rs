@@ -40,7 +40,7 @@ pub(super) const ROWS: &[Row] = &[
     row("providers[].passthrough_models", FLAG, "false", "", "models that are not listed pass as well"),
     row("providers[].max_benched_percent", Kind::Whole(0, 100), "100", "%", "most of its connections that may rest at once; rests beyond that are written down and not acted on"),
     row("providers[].headers", Kind::Headers, "", "", "extra request headers"),
-    row("providers[].auth_header", Kind::Choice(AUTH_HEADERS), "", "", "how the credential is sent; absent: as the format does"),
+    row("providers[].auth_header", Kind::Choice(AUTH_HEADERS), "", "", "how the credential is sent; absent: as the format of the request does"),
     row("providers[].oauth.token_url", Kind::Text(Shape::Url), "", "", "where access tokens are renewed; without it they are used until they expire"),
     row("providers[].oauth.client_id", Kind::Text(Shape::Plain), "", "", "who asks there; required with token_url"),
     row("providers[].oauth.client_secret", Kind::Secret, "", "", "env:NAME, file:PATH or the secret; absent: a public client"),

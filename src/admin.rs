@@ -100,6 +100,7 @@ impl Admin {
     }
 }
 
+pub use access::elsewhere;
 pub use providers::switch_off;
 
 /// Adds the management routes.

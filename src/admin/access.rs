@@ -4,13 +4,14 @@ use std::future::{Ready, ready};
 use std::ops::Deref;
 
 use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, ResponseError, web};
 use arc_swap::ArcSwap;
 use subtle::ConstantTimeEq;
 
 use super::Admin;
 use super::errors::Refusal;
 use crate::http::auth::{bearer, hash};
+use crate::http::not_found;
 use crate::http::state::HttpSettings;
 
 /// The request comes from an operator.
@@ -37,6 +38,18 @@ impl FromRequest for Operator {
         let admin = request.app_data::<web::Data<Admin>>().filter(|_| is_operator(request));
         ready(admin.map(|admin| Self(admin.clone())).ok_or(Refusal::Unauthorised))
     }
+}
+
+/// Answers an address that nobody serves: of those below `/api` only an operator hears it, if
+/// management is here at all.
+pub async fn elsewhere(request: HttpRequest) -> HttpResponse {
+    let path = request.path();
+    let manages = path.starts_with("/api/") && !path.starts_with("/api/v1/");
+    let is_here = request.app_data::<web::Data<Admin>>().is_some();
+    if manages && is_here && !is_operator(&request) {
+        return Refusal::Unauthorised.error_response();
+    }
+    not_found().await
 }
 
 impl Deref for Operator {

@@ -222,7 +222,7 @@ async fn start_http(
                 admin::routes(config, admin, settings, worker);
             }
         })
-        .default_service(web::to(http::not_found))
+        .default_service(web::to(admin::elsewhere))
     });
     let stall = settings.server.write_stall_timeout;
     let server = server
@@ -264,7 +264,7 @@ fn start_admin(
             .app_data(web::Data::from(shared.gate.clone()))
             .configure(move |config| admin::routes(config, admin, settings, worker))
             .configure(http::probes)
-            .default_service(web::to(http::not_found))
+            .default_service(web::to(admin::elsewhere))
     });
     let server = server
         .workers(1)

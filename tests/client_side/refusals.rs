@@ -180,6 +180,20 @@ fn another_method_is_told_which_one_is_right() {
     }
 }
 
+/// Contract 8, auth map.
+#[test]
+fn only_an_operator_hears_that_there_is_no_such_management_route() {
+    let world = Setup::new().provider("a", 1).start();
+    for path in ["/api/nope", "/api/", "/api/actors/x", "/api/v2/models"] {
+        world.get(path, "").is_error(401, "unauthorized");
+        world.get(path, "authorization: Bearer nobody\r\n").is_error(401, "unauthorized");
+        world.manage("GET", path, &json!({})).is_error(404, "not_found");
+    }
+    for path in ["/api/v1/nope", "/v1/nope", "/nope", "/api"] {
+        world.get(path, "").is_error(404, "not_found");
+    }
+}
+
 #[test]
 fn decision_28_a_key_is_taken_as_bearer_or_x_api_key() {
     let world = a_world_with_keys();

@@ -12,6 +12,7 @@ mod fan;
 mod filters;
 mod kept_model;
 mod leads;
+mod memory;
 mod names;
 mod no_plan;
 mod place;
@@ -25,7 +26,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::account::Usage;
 use crate::affinity::Pinned;
 use crate::attempts::{AttemptSettings, MAX_DISPATCHES, Owns};
 use crate::board::Board;
@@ -37,12 +37,10 @@ use crate::dice::Dice;
 use crate::gate::Patience;
 use crate::handoff::Relay;
 use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
-use crate::latency::Latency;
 use crate::lease::OwnerHash;
-use crate::reading::AccountReading;
 use crate::request::Traits;
 use crate::session_model::Target;
-use crate::strategy::{self, ComboState, Field, Grain, Metrics, Note, Pool, Ranked, Spread};
+use crate::strategy::{self, ComboState, Field, Grain, Note, Pool, Ranked};
 use crate::time::Millis;
 use crate::validation::Validation;
 
@@ -57,6 +55,7 @@ pub use excluded::Excluded;
 pub use fan::{DEEPEST_FAN, Fan, FanKind, Member, Share, Who};
 use filters::Sieve;
 pub use leads::{Leads, leads, tracked};
+pub use memory::Memory;
 use names::Named;
 pub use names::family;
 pub use no_plan::NoPlan;
@@ -79,54 +78,6 @@ pub struct Ask<'a> {
     pub traits: &'a Traits,
     /// Whose lease the request has (rules 7.6), or asks for.
     pub lease: Option<&'a OwnerHash>,
-}
-
-/// What the router remembers beside the board: its own counts, never an owner's state.
-pub trait Memory {
-    /// Requests in flight on a connection.
-    fn in_flight(&self, connection: &ConnectionId) -> u32;
-    /// The record of a model in a combo.
-    fn metrics(&self, combo: &str, provider: &ProviderId, model: &ModelId) -> Option<Metrics>;
-    /// Some model has a record in a combo.
-    fn has_records(&self, _combo: &str) -> bool {
-        true
-    }
-    /// How an account was picked lately.
-    fn usage(&self, connection: &ConnectionId) -> Usage;
-    /// How fast and how well an account answered lately.
-    fn latency(&self, connection: &ConnectionId, model: &ModelId, now: Millis) -> Latency;
-    /// Share of good answers among the last 20 of a model in a combo (decision 25).
-    fn reliability(&self, _combo: &str, _provider: &ProviderId, _model: &ModelId) -> Option<f64> {
-        None
-    }
-    /// How the first-byte times of a model in a combo are spread.
-    fn spread(&self, _combo: &str, _provider: &ProviderId, _model: &ModelId) -> Option<Spread> {
-        None
-    }
-    /// What a combo remembers.
-    fn combo(&self, _combo: &str) -> Option<&ComboState> {
-        None
-    }
-    /// What an account said of its quota.
-    fn reading(&self, _connection: &ConnectionId) -> Option<&AccountReading> {
-        None
-    }
-    /// The pins of a session, also those that have expired (rules 6).
-    fn pins(&self, _session: &str) -> &[Pinned] {
-        &[]
-    }
-    /// Who made a response, also those that are known no longer (FC-101).
-    fn made(&self, _response: &str) -> &[Pinned] {
-        &[]
-    }
-    /// The model of a combo that served a session last (routing 3.9).
-    fn session_model(&self, _combo: &str, _session: &str, _now: Millis) -> Option<&(ProviderId, ModelId)> {
-        None
-    }
-    /// Sessions seen on an account lately (decision 27a).
-    fn sessions(&self, _connection: &ConnectionId, _now: Millis) -> u32 {
-        0
-    }
 }
 
 /// One target a request may be sent to.

@@ -3,17 +3,14 @@ mod many;
 use std::sync::Arc;
 
 use super::{Ask, Memory, NoPlan, Plan, World, plan};
-use crate::account::Usage;
 use crate::board::{Board, ConnectionView};
 use crate::breaker::{Breaker, BreakerSettings};
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, ProviderEntry, Step};
 use crate::change::Exclusion;
 use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::dice::Scripted;
-use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
-use crate::latency::Latency;
+use crate::ids::{Class, ConnectionId};
 use crate::request::Traits;
-use crate::strategy::Metrics;
 use crate::validation::Validation;
 use crate::window::WindowView;
 
@@ -21,23 +18,7 @@ pub(super) const NOW: u64 = 1_768_478_400_000;
 
 pub(super) struct Nothing;
 
-impl Memory for Nothing {
-    fn in_flight(&self, _: &ConnectionId) -> u32 {
-        0
-    }
-
-    fn metrics(&self, _: &str, _: &ProviderId, _: &ModelId) -> Option<Metrics> {
-        None
-    }
-
-    fn usage(&self, _: &ConnectionId) -> Usage {
-        Usage::default()
-    }
-
-    fn latency(&self, _: &ConnectionId, _: &ModelId, _: u64) -> Latency {
-        Latency::default()
-    }
-}
+impl Memory for Nothing {}
 
 fn connection(provider: &str, id: &str, priority: u32) -> Arc<ConnectionEntry> {
     Arc::new(ConnectionEntry {

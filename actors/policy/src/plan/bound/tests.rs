@@ -1,19 +1,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::account::Usage;
 use crate::affinity::{PinKey, Pinned, Pins};
 use crate::board::{Board, ConnectionView};
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, ProviderEntry, Step};
 use crate::change::Exclusion;
 use crate::cooldown::{Cooldown, CooldownSettings};
 use crate::dice::Scripted;
-use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
-use crate::latency::Latency;
+use crate::ids::{Class, ConnectionId, ProviderId};
 use crate::lockout::{LockCase, Lockout, LockoutSettings, LockoutView, lock_for};
 use crate::plan::{Ask, Memory, NoPlan, Plan, World, plan};
 use crate::request::Traits;
-use crate::strategy::Metrics;
 use crate::verdict::{Case, End, Signal, Verdict, judge};
 
 const T0: u64 = 1_768_478_400_000;
@@ -23,22 +20,6 @@ const TTL: u64 = 1_800_000;
 struct Remembered(Pins);
 
 impl Memory for Remembered {
-    fn in_flight(&self, _: &ConnectionId) -> u32 {
-        0
-    }
-
-    fn metrics(&self, _: &str, _: &ProviderId, _: &ModelId) -> Option<Metrics> {
-        None
-    }
-
-    fn usage(&self, _: &ConnectionId) -> Usage {
-        Usage::default()
-    }
-
-    fn latency(&self, _: &ConnectionId, _: &ModelId, _: u64) -> Latency {
-        Latency::default()
-    }
-
     fn made(&self, response: &str) -> &[Pinned] {
         self.0.of(response)
     }

@@ -5,18 +5,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{NOW, cool, order};
-use crate::account::Usage;
 use crate::affinity::{PinKey, Pinned, Pins};
 use crate::board::Board;
 use crate::catalogue::{Catalogue, Combo, ConnectionEntry, Dialect, ModelEntry, ProviderEntry, Step};
 use crate::change::Exclusion;
 use crate::dice::Dice;
-use crate::ids::{Class, ConnectionId, ModelId, ProviderId};
-use crate::latency::Latency;
+use crate::ids::{Class, ConnectionId, ProviderId};
 use crate::plan::{Ask, Memory, Plan, World, plan};
 use crate::reading::{AccountReading, WindowReading};
 use crate::request::Traits;
-use crate::strategy::{Metrics, STRATEGIES};
+use crate::strategy::STRATEGIES;
 use crate::time::HOUR;
 
 /// Targets; their prices, windows and quotas are this permutation of them.
@@ -85,22 +83,6 @@ impl Remembered {
 }
 
 impl Memory for Remembered {
-    fn in_flight(&self, _: &ConnectionId) -> u32 {
-        0
-    }
-
-    fn metrics(&self, _: &str, _: &ProviderId, _: &ModelId) -> Option<Metrics> {
-        None
-    }
-
-    fn usage(&self, _: &ConnectionId) -> Usage {
-        Usage::default()
-    }
-
-    fn latency(&self, _: &ConnectionId, _: &ModelId, _: u64) -> Latency {
-        Latency::default()
-    }
-
     fn reading(&self, connection: &ConnectionId) -> Option<&AccountReading> {
         self.readings.get(connection)
     }

@@ -22,6 +22,7 @@ LIMITS = {
     "UPSTREAM__FIRST_BYTE_TIMEOUT": LIMIT,
 }
 EARLY = {"STREAM__EARLY_COMMIT": "50ms", "STREAM__HEARTBEAT": "100ms"}
+PADDED = {"STREAM__EARLY_COMMIT_JSON": "50ms", "STREAM__HEARTBEAT": "100ms", "UPSTREAM__FIRST_BYTE_TIMEOUT": "3s"}
 
 # A way to ask, the account that fails, the account that does not.
 SIDES = [
@@ -208,9 +209,49 @@ def early(tally, tower, side):
         told(tally, side, f"{side.name}, {behaviour} alone, early", f"{side.provider}/{behaviour}", BEFORE[behaviour][1], 0)
 
 
+def whole(tower, side, model):
+    """An answer that is not streamed, by a client that gives up on 800 ms of silence, as a middlebox does."""
+    url = "http://{}:{}".format(*tower.address)
+    patient = openai.Timeout(30, read=0.8)
+    talks = openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=patient)
+    patient = anthropic.Timeout(30, read=0.8)
+    claude = anthropic.Anthropic(base_url=url, api_key="any", max_retries=0, timeout=patient)
+    if side.name == "chat":
+        return talks.chat.completions.create(model=model, messages=USER).choices[0].message.content
+    if side.name == "responses":
+        return talks.responses.create(model=model, input=USER[0]["content"]).output_text
+    return claude.messages.create(model=model, max_tokens=64, messages=USER).content[0].text
+
+
+def asked_whole(tower, side, model):
+    try:
+        return whole(tower, side, model), None
+    except Exception as error:  # which one it is is what is asked
+        return None, error
+
+
+def silent(tally, tower, side):
+    """What `padded` is worth: without blank lines such a client gives up."""
+    said, error = asked_whole(tower, side, f"{side.provider}/slow-2000ms")
+    gave_up = isinstance(error, (openai.APITimeoutError, anthropic.APITimeoutError))
+    tally.check(gave_up, f"{side.name}, a slow answer in silence: the client gives up", f"{said} {error!r}")
+
+
+def padded(tally, tower, side):
+    """The head and blank lines are out before anything is known."""
+    said, error = asked_whole(tower, side, f"{side.provider}/slow-2000ms")
+    tally.check(error is None and "slow-2000ms" in said, f"{side.name}, a slow answer behind blank lines: read", f"{said} {error!r}")
+    forgive(tower, side)
+    said, error = asked_whole(tower, side, f"{side.provider}/hang")
+    broken = (openai.APIConnectionError, anthropic.APIConnectionError)
+    tally.check(isinstance(error, broken), f"{side.name}, hang behind blank lines: raised, not taken for an answer", f"{said} {error!r}")
+
+
 def main():
     tally = Tally()
-    for act, settings in [(held, LIMITS), (early, {**LIMITS, **EARLY})]:
+    acts = [(held, LIMITS), (early, {**LIMITS, **EARLY}), (padded, PADDED)]
+    acts.append((silent, {"UPSTREAM__FIRST_BYTE_TIMEOUT": "3s"}))
+    for act, settings in acts:
         with tempfile.TemporaryDirectory(prefix="switchtower-streams-") as folder:
             tower = furnish(Tower(folder, **settings)).start().wait_ready()
             try:

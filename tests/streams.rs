@@ -17,6 +17,10 @@ mod hold;
 mod leaves;
 #[path = "streams/lies.rs"]
 mod lies;
+#[path = "streams/old.rs"]
+mod old;
+#[path = "streams/padded.rs"]
+mod padded;
 #[path = "streams/probes.rs"]
 mod probes;
 #[path = "streams/recovery.rs"]

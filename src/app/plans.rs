@@ -288,6 +288,7 @@ pub fn http_settings(settings: &Settings, made_key: Option<[u8; 32]>) -> HttpSet
         max_retry_after_ms: settings.server.max_retry_after.as_millis() as u64,
         write_stall: settings.server.write_stall_timeout,
         early_commit: settings.stream.early_commit,
+        early_commit_json: settings.stream.early_commit_json,
         heartbeat: settings.stream.heartbeat,
         formats: settings.formats.clone(),
         access_log: settings.log.access,

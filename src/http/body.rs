@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap};
+use actix_web::http::{ConnectionType, Version};
 use actix_web::web::Payload;
+use actix_web::{HttpRequest, HttpResponse};
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, Stream, StreamExt};
 use policy::ids::ConnectionId;
@@ -99,6 +101,16 @@ async fn linger(mut payload: Payload, limit: usize) {
     };
     // The time is the bound; what was read by then is thrown away either way.
     let _ = tokio::time::timeout(LINGER, reading).await;
+}
+
+/// Who speaks HTTP/1.0 knows no chunks: a body without a length ends with its connection
+/// (RFC 9112 6.1).
+pub fn until_close(request: &HttpRequest, response: &mut HttpResponse) {
+    if request.version() < Version::HTTP_11 && response.body().size() == BodySize::Stream {
+        let head = response.head_mut();
+        head.no_chunking(true);
+        head.set_connection_type(ConnectionType::Close);
+    }
 }
 
 /// A flowing answer as the server sends it.

@@ -1,8 +1,9 @@
 //! An answer whose head goes out before any upstream has given one, where an operator wants that
-//! (`stream.early_commit`; decision 19, FC-033).
+//! (`stream.early_commit`, decision 19, FC-033; `stream.early_commit_json`, FC-092).
 //!
-//! Middleboxes and clients that give up on silence get comments meanwhile. Failover goes on
-//! inside the open stream; what it costs is the status: a failure can only be told in the stream.
+//! Middleboxes and clients that give up on silence get comments meanwhile, or blank lines before
+//! an answer that is not streamed. Failover goes on inside the open answer; what it costs is the
+//! status: a failure can only be told in the body, which is then ended abnormally.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,13 +21,74 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::body::Outbound;
 use super::errors::{Code, Problem, of_trouble};
-use super::state::{Http, Running};
+use super::state::{Http, HttpSettings, Running};
+use crate::formats::body::is_complete_json;
 use crate::formats::error::frame_of_body;
 use crate::formats::redact;
 use crate::relay::{Inquiry, Outcome, Reply, ReplyBody, Served, Story, noted};
 use crate::upstream::is_event_stream;
 
-const COMMENT: &[u8] = b": keep-alive\n\n";
+/// What the client reads.
+#[derive(Clone, Copy)]
+enum Form {
+    Events,
+    Json,
+}
+
+impl Form {
+    /// What says nothing: a comment between two events, whitespace before a value (RFC 8259, 2).
+    fn beat(self) -> Bytes {
+        Bytes::from_static(match self {
+            Self::Events => b": keep-alive\n\n",
+            Self::Json => b"\n",
+        })
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Events => "text/event-stream",
+            Self::Json => "application/json",
+        }
+    }
+
+    /// Whether the answer is of this form, and no failure.
+    fn fits(self, reply: &Reply) -> bool {
+        let events = is_event_stream(&reply.headers);
+        (200..300).contains(&reply.status) && matches!(self, Self::Events) == events
+    }
+
+    /// What the upstream said as it failed, if that can be said in this form.
+    fn own_words(self, reply: &Reply, dialect: Dialect) -> Option<Bytes> {
+        let failed = !(200..300).contains(&reply.status);
+        match (&reply.body, self) {
+            (ReplyBody::Whole(body), Self::Events) if failed => frame_of_body(dialect, body).map(Bytes::from),
+            (ReplyBody::Whole(body), Self::Json) if failed && is_complete_json(body) => Some(body.clone()),
+            _ => None,
+        }
+    }
+
+    fn told(self, problem: Problem, dialect: Dialect) -> Bytes {
+        match self {
+            Self::Events => problem.frame(dialect),
+            Self::Json => problem.text(dialect),
+        }
+        .into()
+    }
+
+    /// An answer that holds nothing that could be said in this form: a page, or the other form.
+    fn no_words(self, reply: &Reply) -> Problem {
+        match (&reply.body, self) {
+            (ReplyBody::Whole(page), _) if !(200..300).contains(&reply.status) => {
+                Problem::upstream_page(reply.status, redact::text_of(page))
+            }
+            (_, Self::Events) => Problem::new(Code::UpstreamError, "the upstream's answer was no stream"),
+            (_, Self::Json) => Problem::new(
+                Code::UpstreamError,
+                "the upstream's answer was a stream, which nobody asked for",
+            ),
+        }
+    }
+}
 
 /// A request that is still being served.
 pub(super) type Serving = Pin<Box<dyn Future<Output = (Served, Inquiry)>>>;
@@ -45,6 +107,7 @@ enum Stage {
 /// The answer's body.
 struct Early {
     stage: Stage,
+    form: Form,
     http: Http,
     dialect: Dialect,
     /// When its head went out.
@@ -53,19 +116,32 @@ struct Early {
     beat: Interval,
 }
 
-/// The head goes out now, with a comment; the rest is what `serving` comes to.
-pub(super) fn commit(serving: Serving, dialect: Dialect, http: &Http, running: Running) -> HttpResponse {
+/// After how long the head of the answer to `inquiry` goes out whatever is known; zero: never.
+pub(super) fn due(inquiry: &Inquiry, settings: &HttpSettings) -> Duration {
+    if inquiry.stream { settings.early_commit } else { settings.early_commit_json }
+}
+
+/// The head goes out now, with bytes that say nothing; the rest is what `serving` comes to.
+/// `stream`: the client asked for one.
+pub(super) fn commit(
+    serving: Serving,
+    (dialect, stream): (Dialect, bool),
+    waited: Duration,
+    http: &Http,
+    running: Running,
+) -> HttpResponse {
     let settings = http.settings.load();
-    let every = Some(settings.heartbeat).filter(|beat| !beat.is_zero()).unwrap_or(settings.early_commit);
+    let form = if stream { Form::Events } else { Form::Json };
+    let every = Some(settings.heartbeat).filter(|beat| !beat.is_zero()).unwrap_or(waited);
     let mut beat = interval(every.max(Duration::from_millis(1)));
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     http.worker.tower.metrics.committed_early();
     let cutoff = Box::pin(http.worker.tower.cutoff.clone().notified_owned());
     let stage = Stage::Waiting(serving, running, cutoff);
-    let since = Instant::now();
-    let body = Early { stage, http: http.clone(), dialect, since, write_stall: settings.write_stall, beat };
+    let (since, write_stall) = (Instant::now(), settings.write_stall);
+    let body = Early { stage, form, http: http.clone(), dialect, since, write_stall, beat };
     HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, "text/event-stream"))
+        .insert_header((CONTENT_TYPE, form.content_type()))
         .insert_header((CACHE_CONTROL, "no-cache, no-transform"))
         .insert_header(("x-accel-buffering", "no"))
         .body(body)
@@ -83,9 +159,7 @@ impl Early {
             outcome => outcome,
         };
         let problem = match outcome {
-            Outcome::Upstream(reply)
-                if (200..300).contains(&reply.status) && is_event_stream(&reply.headers) =>
-            {
+            Outcome::Upstream(reply) if self.form.fits(&reply) => {
                 self.note(story, inquiry, asked_at);
                 return match reply.body {
                     ReplyBody::Flowing(body) => {
@@ -98,21 +172,21 @@ impl Early {
                     }
                 };
             }
-            Outcome::Upstream(reply) => match own_words(&reply, self.dialect) {
-                Some(frame) => {
+            Outcome::Upstream(reply) => match self.form.own_words(&reply, self.dialect) {
+                Some(words) => {
                     self.note(story, inquiry, asked_at);
-                    return Some(self.fails(frame));
+                    return Some(self.fails(words));
                 }
-                None => no_words(&reply),
+                None => self.form.no_words(&reply),
             },
             Outcome::Ours(trouble) => {
                 let now = self.http.worker.tower.owners.clock.now();
                 of_trouble(trouble, &story, &inquiry.model, now)
             }
         };
-        let frame = problem.frame(self.dialect);
+        let words = self.form.told(problem, self.dialect);
         self.note(story, inquiry, asked_at);
-        Some(self.fails(frame))
+        Some(self.fails(words))
     }
 
     /// Remembers what was decided; the client has seen a 200 already.
@@ -124,28 +198,9 @@ impl Early {
         self.http.worker.tower.decisions.add(decision);
     }
 
-    fn fails(&mut self, frame: String) -> Bytes {
+    fn fails(&mut self, words: Bytes) -> Bytes {
         self.stage = Stage::Last { good: false };
-        frame.into()
-    }
-}
-
-/// What the upstream said as it failed, as an event.
-fn own_words(reply: &Reply, dialect: Dialect) -> Option<String> {
-    let failed = !(200..300).contains(&reply.status);
-    match &reply.body {
-        ReplyBody::Whole(body) if failed => frame_of_body(dialect, body),
-        _ => None,
-    }
-}
-
-/// An answer that holds nothing that could be an event: a page, or no stream.
-fn no_words(reply: &Reply) -> Problem {
-    match &reply.body {
-        ReplyBody::Whole(page) if !(200..300).contains(&reply.status) => {
-            Problem::upstream_page(reply.status, redact::text_of(page))
-        }
-        _ => Problem::new(Code::UpstreamError, "the upstream's answer was no stream"),
+        words
     }
 }
 
@@ -168,11 +223,11 @@ impl MessageBody for Early {
                 Stage::Waiting(serving, _, cutoff) => {
                     let Poll::Ready((served, inquiry)) = serving.as_mut().poll(cx) else {
                         if cutoff.as_mut().poll(cx).is_ready() {
-                            let last = body.fails(shutting_down().frame(body.dialect));
+                            let last = body.fails(body.form.told(shutting_down(), body.dialect));
                             return Poll::Ready(Some(Ok(last)));
                         }
                         let beats = body.beat.poll_tick(cx);
-                        return beats.map(|_| Some(Ok(Bytes::from_static(COMMENT))));
+                        return beats.map(|_| Some(Ok(body.form.beat())));
                     };
                     let waiting = std::mem::replace(&mut body.stage, Stage::Over);
                     let Stage::Waiting(_, running, _) = waiting else { unreachable!("it was just polled") };
@@ -182,7 +237,7 @@ impl MessageBody for Early {
                 }
                 Stage::Flowing(outbound) => return Pin::new(outbound).poll_next(cx),
                 Stage::Last { good: true } | Stage::Over => return Poll::Ready(None),
-                // An error right behind a frame would discard the frame: it gets one turn to be flushed.
+                // An error right behind the words would discard them: they get one turn to be flushed.
                 Stage::Last { good: false } => {
                     body.stage = Stage::Flushed;
                     cx.waker().wake_by_ref();

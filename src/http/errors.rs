@@ -120,6 +120,11 @@ impl Problem {
     pub fn frame(self, dialect: Dialect) -> String {
         frame(dialect, &self.facts)
     }
+
+    /// The body of an answer whose head has gone out.
+    pub fn text(self, dialect: Dialect) -> String {
+        body(dialect, &self.facts).to_string()
+    }
 }
 
 /// Whole seconds, rounded up, at least 1 (decision 26b).

@@ -15,7 +15,7 @@ use policy::catalogue::Dialect;
 use policy::time::Millis;
 
 use super::auth::Caller;
-use super::body::{Outbound, Unread, read};
+use super::body::{Outbound, Unread, read, until_close};
 use super::early;
 use super::enter::{Entered, Unlogged, enter};
 use super::errors::{Code, Problem, capped, of_trouble, shown};
@@ -48,6 +48,7 @@ pub async fn handle(route: Route, request: HttpRequest, payload: Payload) -> Htt
         (problem.respond(route.dialect(), settings.max_retry_after_ms), Duration::ZERO, None)
     });
     let overhead = entered.elapsed().saturating_sub(waited);
+    until_close(&request, &mut response);
     let headers = response.headers_mut();
     headers.insert(HeaderName::from_static("x-request-id"), text(&id));
     headers.insert(
@@ -122,9 +123,9 @@ async fn answer(
         InTime::CutOff => {
             return refuse(Problem::new(Code::Draining, "switchtower is shutting down").after(1_000));
         }
-        InTime::Late(serving) => {
-            let waited = settings.early_commit;
-            return (early::commit(serving, route.dialect(), http, running), waited, None);
+        InTime::Late(serving, waited) => {
+            let form = (route.dialect(), stream);
+            return (early::commit(serving, form, waited, http, running), waited, None);
         }
     };
     answered(served, &inquiry, http, settings, running)
@@ -152,13 +153,14 @@ enum InTime {
     Served(Served, Inquiry),
     /// The grace of a shutdown is over.
     CutOff,
-    /// The head goes out before anything is known (decision 19).
-    Late(early::Serving),
+    /// The head goes out before anything is known (decision 19, FC-092), after so long.
+    Late(early::Serving, Duration),
 }
 
 async fn serve_in_time(http: &Http, inquiry: Inquiry, settings: &HttpSettings) -> InTime {
     let cutoff = http.worker.tower.cutoff.notified();
-    if !inquiry.stream || settings.early_commit.is_zero() {
+    let due = early::due(&inquiry, settings);
+    if due.is_zero() {
         return tokio::select! {
             biased;
             served = serve(&http.worker, &inquiry) => InTime::Served(served, inquiry),
@@ -174,7 +176,7 @@ async fn serve_in_time(http: &Http, inquiry: Inquiry, settings: &HttpSettings) -
         biased;
         (served, inquiry) = &mut serving => InTime::Served(served, inquiry),
         () = cutoff => InTime::CutOff,
-        () = tokio::time::sleep(settings.early_commit) => InTime::Late(serving),
+        () = tokio::time::sleep(due) => InTime::Late(serving, due),
     }
 }
 

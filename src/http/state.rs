@@ -27,6 +27,8 @@ pub struct HttpSettings {
     pub write_stall: Duration,
     /// A stream's head goes out after so long, whatever is known; zero: when something is.
     pub early_commit: Duration,
+    /// After how long the head of one that is not streamed does (FC-092); zero: never.
+    pub early_commit_json: Duration,
     /// A comment goes to a waiting client so often; zero: never.
     pub heartbeat: Duration,
     /// What answers look like.

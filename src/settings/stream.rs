@@ -23,6 +23,8 @@ pub struct StreamSettings {
     pub attempt: Duration,
     /// From when on a held stream may send comments; zero: never (decision 19).
     pub early_commit: Duration,
+    /// From when on an answer that is not streamed may be preceded by blank lines; zero: never (FC-092).
+    pub early_commit_json: Duration,
     /// Between two comments while the upstream is silent; zero: none.
     pub heartbeat: Duration,
     /// Longest frame, in bytes.

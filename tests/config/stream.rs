@@ -38,6 +38,7 @@ fn the_defaults_of_streams_are_those_of_contract_8() {
         total: Duration::ZERO,
         attempt: Duration::ZERO,
         early_commit: Duration::ZERO,
+        early_commit_json: Duration::ZERO,
         heartbeat: seconds(15),
         max_event: 32 << 20,
     };
@@ -59,6 +60,7 @@ fn the_defaults_of_streams_are_those_of_contract_8() {
 fn each_key_of_streams_is_read_into_its_own_place() {
     let text = "[stream]\nfirst_content_timeout = \"1s\"\ncontent_stall_timeout = \"2s\"\n\
         idle_timeout = \"3s\"\ntotal_timeout = \"4s\"\nattempt_deadline = \"5s\"\nearly_commit = \"6s\"\n\
+        early_commit_json = \"8s\"\n\
         heartbeat = \"7s\"\nmax_event = \"64KiB\"\n[resilience.stream_stall_cooldown]\nenabled = true\n\
         [resilience.stream_recovery]\nenabled = true\n[resilience.stream_recovery.throughput_watchdog]\n\
         enabled = true\nwarmup_ms = \"1s\"\nwindow_ms = 2000\nmin_useful_bytes_per_second = 3\n\
@@ -71,6 +73,7 @@ fn each_key_of_streams_is_read_into_its_own_place() {
         total: seconds(4),
         attempt: seconds(5),
         early_commit: seconds(6),
+        early_commit_json: seconds(8),
         heartbeat: seconds(7),
         max_event: 64 << 10,
     };

@@ -312,7 +312,7 @@ fn without_limits_streams_flow() {
         "total_timeout",
         "attempt_deadline",
     ];
-    let others = ["early_commit", "heartbeat"];
+    let others = ["early_commit", "early_commit_json", "heartbeat"];
     let section: Vec<String> = names.iter().chain(&others).map(|name| format!("{name} = \"0s\"")).collect();
     for dialect in ALL {
         let world = with(&(section.join("\n") + "\nmax_event = \"64KiB\""), dialect);

@@ -14,6 +14,7 @@ pub(super) fn stream(root: &Sheet) -> StreamSettings {
         total: span(root, "stream.total_timeout"),
         attempt: span(root, "stream.attempt_deadline"),
         early_commit: span(root, "stream.early_commit"),
+        early_commit_json: span(root, "stream.early_commit_json"),
         heartbeat: span(root, "stream.heartbeat"),
         max_event: root.amount("stream.max_event"),
     }

@@ -17,6 +17,7 @@ pub(super) const ROWS: &[Row] = &[
     row("stream.total_timeout", STREAM_LIMIT, "0s", "", "how long a stream may last altogether; 0s = no limit"),
     row("stream.attempt_deadline", STREAM_LIMIT, "0s", "", "hard ceiling of one attempt, however well it goes; 0s = none").env("STREAM_ACTIVE_TIMEOUT_MS"),
     row("stream.early_commit", Kind::Span(0, HOUR), "0s", "", "from when on a stream that is held may send comments, after which a failure is told inside it; 0s = nothing is sent before the first meaningful frame"),
+    row("stream.early_commit_json", Kind::Span(0, HOUR), "0s", "", "from when on an answer that is not streamed sends its head (status 200) and a blank line each heartbeat, after which a failure is told in its body and by an abnormal end; 0s = nothing is sent before the answer"),
     row("stream.heartbeat", Kind::Span(0, HOUR), "15s", "", "comments to the client while the upstream is silent; 0s = none").env("SSE_HEARTBEAT_INTERVAL_MS"),
     row("stream.max_event", FRAME, "32MiB", "", "longest frame of a stream"),
     // [formats]

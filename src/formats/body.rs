@@ -92,15 +92,16 @@ impl<'de> Visitor<'de> for Peek {
 
 /// Reads what routing needs; `details`: also what a model must be able to do for it.
 pub fn peek(body: &Bytes, details: bool) -> Result<Peeked<'_>, BadBody> {
+    let text = text(body)?;
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
-        Some(_) if serde_json::from_slice::<IgnoredAny>(body).is_ok() => {
+        Some(_) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
             return Err(BadBody::Field { name: "body", expected: "a JSON object" });
         }
         None => return Err(BadBody::NotJson("the body is empty".into())),
         Some(_) => {}
     }
-    let mut reader = serde_json::Deserializer::from_slice(body);
+    let mut reader = serde_json::Deserializer::from_str(text);
     let read = Peek { details }.deserialize(&mut reader).and_then(|parts| reader.end().map(|()| parts));
     let parts = read.map_err(|error| BadBody::NotJson(error.to_string()))?;
     let field = |name, expected| BadBody::Field { name, expected };
@@ -113,6 +114,15 @@ pub fn peek(body: &Bytes, details: bool) -> Result<Peeked<'_>, BadBody> {
         Some(_) => return Err(field("stream", "true or false")),
     };
     Ok(Peeked { model: model.into_owned(), span: place(body, raw), stream, parts })
+}
+
+/// The body as text. Once for all of it, and many bytes at a time: the reader below would look at
+/// what it keeps only, a byte at a time where letters are not ASCII.
+fn text(body: &Bytes) -> Result<&str, BadBody> {
+    simdutf8::basic::from_utf8(body).map_err(|_| {
+        let wrong = std::str::from_utf8(body).err().map_or(0, |error| error.valid_up_to());
+        BadBody::NotJson(format!("it is not UTF-8 from byte {} on", wrong + 1))
+    })
 }
 
 /// The field `background`, if the body has one; null is one too.
@@ -207,7 +217,7 @@ mod tests {
 
     use super::{BadBody, peek, shape, splice};
 
-    fn text(parts: Vec<Bytes>) -> String {
+    fn joined(parts: Vec<Bytes>) -> String {
         parts.iter().map(|part| String::from_utf8(part.to_vec()).unwrap()).collect()
     }
 
@@ -219,7 +229,7 @@ mod tests {
         let peeked = peek(&body, false).unwrap();
         assert_eq!((peeked.model.as_str(), peeked.stream), ("a/b", true));
         assert_eq!(
-            text(splice(&body, &peeked.span, "say \"hi\"")),
+            joined(splice(&body, &peeked.span, "say \"hi\"")),
             "{ \"z\":1,\n\"model\" : \"say \\\"hi\\\"\",\"stream\":true, \"x\":{\"model\":\"no\"} }"
         );
     }
@@ -260,7 +270,7 @@ mod tests {
         let parts = splice(&body, &peeked.span, "n");
         assert_eq!(parts.len(), 3);
         assert_eq!(parts[2].as_ptr(), body[peeked.span.end..].as_ptr());
-        assert_eq!(text(parts), String::from_utf8(body.to_vec()).unwrap().replace("\"m\"", "\"n\""));
+        assert_eq!(joined(parts), String::from_utf8(body.to_vec()).unwrap().replace("\"m\"", "\"n\""));
     }
 
     #[test]
@@ -283,5 +293,8 @@ mod tests {
         ] {
             assert!(matches!(of(text), Err(BadBody::NotJson(_))), "{text}");
         }
+        let german = Bytes::from_static(b"{\"model\":\"m\",\"x\":\"Gr\xfc\xdfe\"}");
+        let why = "it is not UTF-8 from byte 21 on";
+        assert_eq!(peek(&german, false), Err(BadBody::NotJson(why.into())));
     }
 }

@@ -18,13 +18,18 @@ fn refused(world: &World, path: &str, body: &[u8]) -> Reply {
 #[test]
 fn a_body_that_cannot_be_routed_is_refused_in_each_dialect() {
     let world = Setup::new().provider("a", 1).start();
-    let rows: [(&[u8], &str, &str); 11] = [
+    let rows: [(&[u8], &str, &str); 15] = [
         (b"", "invalid_json", ""),
         (b"{", "invalid_json", ""),
         (b"not json", "invalid_json", ""),
         (br#"{"model":"a/x"} trailing"#, "invalid_json", ""),
         (br#"{"model":"a/x","model":"a/x"}"#, "invalid_json", ""),
         (b"\xef\xbb\xbf{\"model\":\"a/x\"}", "invalid_json", ""),
+        // Not UTF-8: in what nobody reads, in a key, in half a letter, outside of an object.
+        (b"{\"model\":\"a/x\",\"user\":\"caf\xe9\"}", "invalid_json", ""),
+        (b"{\"model\":\"a/x\",\"\xff\":1}", "invalid_json", ""),
+        (b"{\"model\":\"a/x\",\"messages\":[{\"content\":\"\xe2\x82\"}]}", "invalid_json", ""),
+        (b"\"\xff\"", "invalid_json", ""),
         (br#"["model"]"#, "invalid_request", "body"),
         (br#"{"messages":[]}"#, "invalid_request", "model"),
         (br#"{"model":7}"#, "invalid_request", "model"),

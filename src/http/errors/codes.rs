@@ -35,7 +35,7 @@ macro_rules! codes {
 }
 
 codes! {
-    InvalidJson = "invalid_json", 400, "the body is not JSON";
+    InvalidJson = "invalid_json", 400, "the body is not JSON, or not UTF-8";
     InvalidRequest = "invalid_request", 400, "a field of the body is not what it must be; `error.param` names it";
     AmbiguousModel = "ambiguous_model", 400, "several providers list this bare model; write `provider/model`";
     FormatNotSupported = "format_not_supported", 400, "the provider does not speak the dialect of this route";

@@ -151,6 +151,17 @@ fn a_request_that_nobody_could_serve_is_remembered() {
     assert_eq!(decision["attempts"], json!([]));
 }
 
+/// Contract 4: an unknown kind is nothing of that name, as an unknown id is.
+#[test]
+fn an_actor_of_no_kind_is_not_found() {
+    let world = Setup::new().provider("a", 1).start();
+    for path in ["/api/actors/nope/x", "/api/actors/provider/x", "/api/actors/router/x"] {
+        world.manage("GET", path, &Value::Null).is_error(404, "not_found");
+        let order = world.manage("POST", &format!("{path}/messages"), &json!({"message": "reset"}));
+        order.is_error(404, "not_found");
+    }
+}
+
 /// FC-131: one row for each, also for who did not wait for an answer; it says whom it was that did not
 /// give one.
 #[test]

@@ -51,7 +51,7 @@ pub(super) fn find(admin: &Admin, kind: &str, id: &str) -> Result<Named, Refusal
         "connection" => directory.connection(&id.into()).map(Named::Connection),
         "lockout" => find_lockout(admin, id).map(Named::Lockout),
         "router" | "store" => None,
-        _ => return Err(Refusal::invalid("kind", "accepted: router, provider, connection, lockout, store")),
+        _ => return Err(Refusal::NotFound("kind of actor".into(), kind.into())),
     };
     found.ok_or_else(|| Refusal::NotFound(kind.into(), id.into()))
 }

@@ -151,6 +151,25 @@ fn a_request_that_nobody_could_serve_is_remembered() {
     assert_eq!(decision["attempts"], json!([]));
 }
 
+/// Who only stood beside it is told in each row, and is asked for by no filter.
+#[test]
+fn the_rows_of_a_connection_are_those_that_tried_it() {
+    let world = Setup::new().section(LONG).provider("a", 1).provider("b", 1).combo("m", &["a", "b"]).start();
+    world.upstream("a").answers_first([Answer::status(503)]);
+    let tried_both = world.ask("m").header("x-request-id").unwrap().to_owned();
+    let left_one_out = world.ask("m").header("x-request-id").unwrap().to_owned();
+    let rows = |query: &str| {
+        let log = world.admin(&format!("/api/decisions{query}")).json();
+        let rows = log["decisions"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let excluded = world.admin("/api/decisions?limit=1").json()["decisions"][0]["excluded"].clone();
+    assert_eq!(pairs(&excluded, "connection"), of(&[("a", "a-1")]));
+    assert_eq!(rows("?connection=b-1"), [left_one_out, tried_both.clone()]);
+    assert_eq!(rows("?connection=a-1"), [tried_both]);
+    assert_eq!(rows("?connection=nobody"), [""; 0]);
+}
+
 /// Contract 4: an unknown kind is nothing of that name, as an unknown id is.
 #[test]
 fn an_actor_of_no_kind_is_not_found() {

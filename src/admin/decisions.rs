@@ -42,15 +42,11 @@ pub(super) async fn list(_: Operator, request: HttpRequest, query: Query) -> Res
             *decision.model == **model
                 || decision.attempts.iter().any(|attempt| attempt.model.as_str() == model.as_str())
         });
-        let used = connection.is_none_or(|connection| {
-            let tried =
-                decision.attempts.iter().any(|attempt| attempt.connection.as_str() == connection.as_str());
-            let is_it = |excluded: &Excluded| {
-                excluded.connection.as_ref().is_some_and(|id| id.as_str() == connection.as_str())
-            };
-            tried || decision.excluded.iter().any(is_it)
+        // Who was left out is told in each row, and was not tried.
+        let tried = connection.is_none_or(|connection| {
+            decision.attempts.iter().any(|attempt| attempt.connection.as_str() == connection.as_str())
         });
-        asked && used
+        asked && tried
     };
     let worker = request.app_data::<std::rc::Rc<Worker>>().ok_or(Refusal::Unavailable)?;
     let decisions = worker.tower.decisions.latest(limit, wanted);

@@ -48,7 +48,7 @@ use policy::token::TokenView;
 use self::entities::Entity;
 use crate::app::Live;
 use crate::http::state::{Gate, HttpSettings};
-use crate::http::{at, only};
+use crate::http::{at, get, only};
 use crate::relay::Worker;
 use crate::storage::{Flush, Health, Store, Vault};
 use crate::telemetry::Metrics;
@@ -115,8 +115,7 @@ pub fn routes(
         .app_data(web::Data::from(http))
         .app_data(worker)
         .service(
-            only("/api/monitoring/health", web::get().to(health::show))
-                .route(web::delete().to(reset::forget)),
+            only("/api/monitoring/health", get().to(health::show)).route(web::delete().to(reset::forget)),
         )
         .service(only("/api/resilience/reset", web::post().to(reset::reset)))
         .service(

@@ -13,7 +13,7 @@ mod models;
 pub mod state;
 pub mod traits;
 
-use actix_web::web;
+use actix_web::{guard, web};
 
 pub use inference::not_found;
 pub use state::Http;
@@ -34,17 +34,22 @@ pub fn routes(config: &mut web::ServiceConfig) {
             .route(web::method(actix_web::http::Method::OPTIONS).to(leases::options))
             .default_service(web::to(|| std::future::ready(inference::wrong_method("POST"))));
         config.service(leases);
-        config.service(only(&format!("{prefix}/models"), web::get().to(models::list)));
-        config.service(only(&format!("{prefix}/models/{{id:.+}}"), web::get().to(models::one)));
+        config.service(only(&format!("{prefix}/models"), get().to(models::list)));
+        config.service(only(&format!("{prefix}/models/{{id:.+}}"), get().to(models::one)));
     }
     probes(config);
+}
+
+/// GET, and HEAD, which load balancers ask: the server keeps the body back (RFC 9110, 9.3.2).
+pub(crate) fn get() -> actix_web::Route {
+    actix_web::Route::new().guard(guard::Any(guard::Get()).or(guard::Head()))
 }
 
 /// Adds what orchestrators ask: is it up, is it ready.
 pub fn probes(config: &mut web::ServiceConfig) {
     config
-        .service(only("/healthz", web::get().to(state::healthz)))
-        .service(only("/readyz", web::get().to(state::readyz)));
+        .service(only("/healthz", get().to(state::healthz)))
+        .service(only("/readyz", get().to(state::readyz)));
 }
 
 /// An address with the methods that the table has of it; others are told which. One that is not in

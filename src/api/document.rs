@@ -96,7 +96,7 @@ fn security(operation: &Operation) -> Value {
         ("/healthz" | "/readyz", _) | (_, "options") => json!([{}]),
         ("/v1/session-leases", _) => json!([{"bearer": []}, {"apiKey": []}]),
         _ if operation.is_of_clients() => json!([{"bearer": []}, {"apiKey": []}, {}]),
-        ("/api/monitoring/health", "get") | ("/metrics", _) => json!([{"bearer": []}, {}]),
+        ("/api/monitoring/health", "get" | "head") | ("/metrics", _) => json!([{"bearer": []}, {}]),
         _ => json!([{"bearer": []}]),
     }
 }
@@ -110,6 +110,7 @@ fn responses(operation: &Operation) -> Value {
     };
     for status in operation.errors {
         let mut refusal = match good {
+            _ if operation.method == "head" => json!({"description": reason(*status)}),
             "text/plain" => {
                 json!({"description": reason(*status), "content": {"text/plain": {"schema": {"type": "string"}}}})
             }

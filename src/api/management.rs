@@ -14,6 +14,7 @@ const PROVIDER: (&str, &str, &str) = ("provider", "text", "only connections of t
 #[rustfmt::skip] // one row, one line
 pub(super) const ROWS: &[Operation] = &[
     operation(("get", "/api/monitoring/health"), "everything at a glance; without a token only `status`", (200, "Health")),
+    operation(("head", "/api/monitoring/health"), "the same without a body", (200, "")),
     operation(("delete", "/api/monitoring/health"), "closes every breaker", (200, "Reset")).errors(LOOK),
     operation(("post", "/api/resilience/reset"), "closes all breakers, or one", (200, "Reset")).maybe("ResetRequest").errors(BODY_OF_ONE),
     operation(("get", "/api/resilience"), "the numbers of `[resilience]` that are in force", (200, "object")).errors(LOOK),

@@ -52,7 +52,7 @@ fn a_path_is_found_as_it_is_registered() {
         ("/api/settings", Some("GET, PATCH, PUT")),
         ("/api/combos/{id:.+}", Some("GET, PUT, PATCH, DELETE")),
         ("/api/v1/messages", Some("POST")),
-        ("/v1/models/{id:.+}", Some("GET")),
+        ("/v1/models/{id:.+}", Some("GET, HEAD")),
         ("/api/nothing", None),
     ] {
         assert_eq!(methods(path), allowed, "{path}");

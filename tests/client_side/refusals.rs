@@ -181,7 +181,35 @@ fn another_method_is_told_which_one_is_right() {
     for path in ["/v1/models", "/healthz", "/readyz", "/api/actors", "/metrics"] {
         let reply = world.post(path, json!({}));
         reply.is_error(405, "method_not_allowed");
-        assert_eq!(reply.header("allow"), Some("GET"), "{path}");
+        let with_head = ["/v1/models", "/healthz", "/readyz"].contains(&path);
+        assert_eq!(reply.header("allow"), Some(if with_head { "GET, HEAD" } else { "GET" }), "{path}");
+    }
+}
+
+/// RFC 9110, 9.3.2: the head of a GET, and nothing behind it but the next answer.
+#[test]
+fn a_load_balancer_asks_with_head_and_gets_no_body() {
+    let world = Setup::new().provider("a", 1).start();
+    let rows = [
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/v1/models", 200),
+        ("/v1/models/nobody", 404),
+        ("/api/v1/models", 200),
+        ("/api/monitoring/health", 200),
+    ];
+    for (path, status) in rows {
+        let mut wire = Wire::open(world.address);
+        let then = request_bytes("GET", path, "connection: close\r\n", b"");
+        wire.send(&[request_bytes("HEAD", path, "", b""), then].concat());
+        let mut answers = String::new();
+        std::io::Read::read_to_string(&mut wire.stream(), &mut answers).unwrap();
+        let (head, got) = answers.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answers}");
+        let (got_head, body) = got.split_once("\r\n\r\n").unwrap();
+        assert!(got_head.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answers}");
+        let length = format!("\r\ncontent-length: {}\r\n", body.len());
+        assert!(!body.is_empty() && format!("{head}\r\n").contains(&length), "{path}: {answers}");
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::finding::{Findings, Place, Problem};
 use super::kind::Kind;
 use super::sheet::{Origin, Sheet};
+use super::stored_connection;
 use super::table::{self, Row};
 use super::value::Value;
 use super::wire;
@@ -118,7 +119,8 @@ fn own(row: &'static Row, root: &Sheet) -> Vec<Effective> {
     let Some((key, _)) = OVERRIDES.iter().find(|(_, overridden)| *overridden == row.key) else {
         return Vec::new();
     };
-    let connections = root.list("connections[]").iter().filter(|sheet| sheet.is_given(key));
+    let connections = root.list("connections[]").iter().chain(root.list(stored_connection::ONLY_STORED));
+    let connections = connections.filter(|sheet| sheet.is_given(key));
     let entry = |sheet: &Sheet| {
         // 0 is no override (flow 4.1.3).
         let value = sheet.value(key).filter(|value| *value != Value::Whole(0))?;

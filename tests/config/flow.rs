@@ -8,7 +8,9 @@ use policy::gate::GateSettings;
 use policy::limiter::{LimiterScope, LimiterSettings};
 use serde_json::{Value, json};
 use switchtower::app::{blueprint, execution_limit, gate_settings, is_protected};
-use switchtower::settings::{Builtin, ExecutionLimit, Loaded, Settings, Stored, load_with};
+use switchtower::settings::{
+    Builtin, ExecutionLimit, Kept, Loaded, Settings, Stored, StoredConnection, load_with,
+};
 
 use crate::support::{Folder, STRATEGIES, Variables, check, connection, lookup, settings};
 
@@ -315,4 +317,25 @@ fn connections_with_limits_of_their_own_are_listed_once_more() {
         .map(|entry| format!("{} {}", entry.key, entry.value))
         .collect();
     assert_eq!(listed, [format!("{QUEUE}.requests_per_minute 5")], "0 is no override");
+}
+
+/// Contract 1: the file's connections and those that only an operator has made.
+#[test]
+fn limits_that_operators_gave_are_listed_by_connection() {
+    let fields = |rpm: u64| json!({"provider": "p", "name": "n", "rateLimitOverrides": {"rpm": rpm}});
+    let stored = |rpm: u64| StoredConnection {
+        fields: fields(rpm).as_object().cloned().unwrap(),
+        secrets: Kept::Sealed("x".into()),
+        proxy: Kept::Inherited,
+        created_at: 0,
+        updated_at: 0,
+    };
+    let connections = [("c".to_owned(), stored(7)), ("made".to_owned(), stored(8))].into();
+    let loaded = load(&connection(""), &[], Stored { connections, ..Stored::default() });
+    let own = loaded.effective.iter().filter(|entry| entry.origin.to_string().starts_with("connection "));
+    let listed: Vec<String> =
+        own.map(|entry| format!("{}: {} {}", entry.origin, entry.key, entry.value)).collect();
+    let wanted = [("c", 7), ("made", 8)]
+        .map(|(id, rpm)| format!("connection {id}: {QUEUE}.requests_per_minute {rpm}"));
+    assert_eq!(listed, wanted);
 }

@@ -108,8 +108,20 @@ fn object<'a>(dialect: Dialect, name: &'a [u8], data: &'a [u8]) -> Walked<(Sight
         Dialect::Gemini => gemini::look(&mut walk, &mut seen)?,
     }
     walk.end()?;
+    seen.failed |= !seen.known && is_detail(data);
     let places = mem::take(&mut seen.places);
     Ok((seen.settle(dialect), places))
+}
+
+/// The error of a web framework that has none of a dialect's: `{"detail": ...}` and nothing else.
+fn is_detail(data: &[u8]) -> bool {
+    let (mut fields, mut says) = (0, false);
+    let walked = Walk::new(data).object(|key, walk| {
+        fields += 1;
+        says = walk.is_something()? && key == b"detail";
+        Ok(())
+    });
+    walked.is_ok() && fields == 1 && says
 }
 
 /// What was seen of a frame so far.

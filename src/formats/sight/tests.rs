@@ -127,10 +127,21 @@ fn an_error_alone_is_an_error_in_every_dialect() {
             "event: error\ndata: out of order",
             "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
             "data: {\"id\":\"x\",\"error\":{\"code\":502},\"usage\":null}",
+            "data: {\"detail\":\"Not Found\"}",
+            "data: { \"detail\" : [{\"loc\":[\"body\"],\"msg\":\"m\"}] }",
         ] {
             assert_eq!(words(sight(dialect, frame)), "Error end:Failed", "{dialect:?} {frame}");
         }
-        for data in ["{\"error\":null}", "{\"error\":{}}", "{\"error\":\"\"}", "{\"error\":false}"] {
+        for data in [
+            "{\"error\":null}",
+            "{\"error\":{}}",
+            "{\"error\":\"\"}",
+            "{\"error\":false}",
+            "{\"detail\":\"\"}",
+            "{\"detail\":null}",
+            "{\"detail\":\"d\",\"step\":1}",
+            "{\"detail\":{\"error\":\"d\"},\"detail\":\"d\"}",
+        ] {
             assert_eq!(words(sight(dialect, &format!("data: {data}"))), "Opaque", "{dialect:?} {data}");
         }
     }

@@ -71,6 +71,8 @@ const ROWS: &[(&str, u16, &str, &str)] = &[
     (r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#, 400, "BadRequestError", "m"),
     (r#"{"error":{"message":"spawn failed"}}"#, 502, "", "spawn failed"),
     (r#"{"error":"spawn failed"}"#, 502, "", "spawn failed"),
+    (r#"{"detail":"Not Found"}"#, 502, "", "Not Found"),
+    (r#"{"detail":[{"msg":"m"}]}"#, 502, "", ""),
     ("out of order", 502, "", "out of order"),
 ];
 

@@ -39,7 +39,7 @@ use std::time::Instant;
 use ::actors::blueprint::Blueprint;
 use ::actors::messages::StoreLink;
 use ::actors::permit::Owners;
-use actix_web::guard::Get;
+use actix_web::guard::{Get, Post};
 use actix_web::web;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use policy::ids::ConnectionId;
@@ -165,12 +165,18 @@ pub fn routes(
 /// What can be made, changed and taken away.
 fn entity_routes(config: &mut web::ServiceConfig) {
     fn plain<E: Entity>(config: &mut web::ServiceConfig, path: &str) {
-        entities::routes::<E>(config, path, web::get().to(entities::list::<E>));
+        entities::routes::<E>(config, path, only(path, web::get().to(entities::list::<E>)));
     }
     plain::<combos::Combos>(config, "/api/combos");
     plain::<mappings::Mappings>(config, "/api/model-combo-mappings");
     plain::<keys::Keys>(config, "/api/keys");
     plain::<provider_nodes::Nodes>(config, "/api/provider-nodes");
     plain::<quota_pools::Pools>(config, "/api/quota-pools");
-    entities::routes::<providers::Connections>(config, "/api/providers", web::get().to(providers::list));
+    // With another method these are ids of connections.
+    config
+        .service(at("/api/providers/bulk").guard(Post()).to(providers::many::bulk))
+        .service(at("/api/providers/import").guard(Post()).to(providers::many::import));
+    let all = only("/api/providers", web::get().to(providers::list))
+        .route(web::patch().to(providers::many::switch));
+    entities::routes::<providers::Connections>(config, "/api/providers", all);
 }

@@ -7,6 +7,8 @@ mod bans;
 mod bodies;
 #[path = "connections/changes.rs"]
 mod changes;
+#[path = "connections/many.rs"]
+mod many;
 #[path = "connections/overrides.rs"]
 mod overrides;
 mod process;

@@ -11,8 +11,9 @@ use process::{Process, Site, call, operate};
 use serde_json::{Value, json};
 
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-/// With another method these are names of combos.
-const SHARED: [&str; 2] = ["/api/combos/metrics", "/api/combos/auto"];
+/// With another method these are names of combos and ids of connections.
+const SHARED: [&str; 4] =
+    ["/api/combos/metrics", "/api/combos/auto", "/api/providers/bulk", "/api/providers/import"];
 
 fn document(process: &Process) -> Value {
     let (status, document) = operate(&process.address, "GET", "/api/openapi.json", &Value::Null);

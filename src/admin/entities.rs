@@ -111,10 +111,10 @@ pub(super) trait Entity: 'static {
 
 type Answer = Result<HttpResponse, Refusal>;
 
-/// The routes of one kind. `all`: who lists them.
-pub(super) fn routes<E: Entity>(config: &mut web::ServiceConfig, path: &str, all: actix_web::Route) {
+/// The routes of one kind. `all`: what is asked of all of them.
+pub(super) fn routes<E: Entity>(config: &mut web::ServiceConfig, path: &str, all: actix_web::Resource) {
     let one = format!("{path}/{}", E::SEGMENT);
-    config.service(only(path, all).route(web::post().to(create::<E>))).service(
+    config.service(all.route(web::post().to(create::<E>))).service(
         only(&one, web::get().to(show::<E>))
             .route(web::put().to(replace::<E>))
             .route(web::patch().to(patch::<E>))

@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::errors::Code;
 use crate::settings::Detail;
@@ -100,6 +100,13 @@ impl ResponseError for Refusal {
     }
 
     fn error_response(&self) -> HttpResponse {
+        HttpResponse::build(self.status_code()).json(json!({"error": self.told()}))
+    }
+}
+
+impl Refusal {
+    /// What is said of it.
+    pub(super) fn told(&self) -> Value {
         let code = match self {
             Self::Unauthorised => "unauthorized",
             Self::NotFound(..) => "not_found",
@@ -121,6 +128,6 @@ impl ResponseError for Refusal {
             }
             _ => {}
         }
-        HttpResponse::build(self.status_code()).json(json!({"error": error}))
+        error
     }
 }

@@ -64,17 +64,26 @@ impl FromRequest for Body {
     type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
 
     fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), web::Payload::from_request(request, payload));
-        Box::pin(async move {
-            let payload = payload.await.expect("a payload is there");
-            match read(payload, request.headers(), LONGEST).await {
-                Ok(body) => Ok(Self(body)),
-                Err(Unread::TooLarge) => Err(Refusal::TooLarge(LONGEST)),
-                Err(Unread::Stalled | Unread::Broken) => {
-                    Err(Refusal::invalid("body", "ended before it was complete"))
-                }
+        let body = body(request, payload, LONGEST);
+        Box::pin(async move { body.await.map(Self) })
+    }
+}
+
+fn body(
+    request: &HttpRequest,
+    payload: &mut dev::Payload,
+    most: usize,
+) -> impl Future<Output = Result<Bytes, Refusal>> + 'static {
+    let (request, payload) = (request.clone(), web::Payload::from_request(request, payload));
+    async move {
+        let payload = payload.await.expect("a payload is there");
+        match read(payload, request.headers(), most).await {
+            Ok(body) => Ok(body),
+            Err(Unread::TooLarge) => Err(Refusal::TooLarge(most)),
+            Err(Unread::Stalled | Unread::Broken) => {
+                Err(Refusal::invalid("body", "ended before it was complete"))
             }
-        })
+        }
     }
 }
 
@@ -87,14 +96,15 @@ impl Deref for Body {
 }
 
 /// A body that is an object with at least one field.
-pub(super) struct Object(pub(super) Map<String, Value>);
+/// `MOST`: its longest body, bytes.
+pub(super) struct Object<const MOST: usize = LONGEST>(pub(super) Map<String, Value>);
 
-impl FromRequest for Object {
+impl<const MOST: usize> FromRequest for Object<MOST> {
     type Error = Refusal;
     type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
 
     fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
-        let body = Body::from_request(request, payload);
+        let body = body(request, payload, MOST);
         Box::pin(async move { object(&body.await?).map(Self) })
     }
 }

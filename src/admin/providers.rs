@@ -3,9 +3,12 @@
 //! applies at once; requests that run keep what they began with.
 
 pub(super) mod edit;
+pub(super) mod many;
 mod proxy;
 pub(super) mod secrets;
 pub(super) mod view;
+
+use std::collections::BTreeSet;
 
 use actix_web::{HttpResponse, web};
 use policy::ids::ConnectionId;
@@ -61,7 +64,7 @@ impl Entity for Connections {
 
     fn create(edit: &Edit, stored: &mut Stored, body: Map<String, Value>) -> Result<Made, Refusal> {
         let idle = idle_fields(&body);
-        Ok(Made { idle, ..Made::plain(edit::create(edit, stored, body)?) })
+        Ok(Made { idle, ..Made::plain(edit::create(edit, stored, body, &BTreeSet::new())?) })
     }
 
     /// A secret or proxy that is not given stays.

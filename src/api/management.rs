@@ -49,6 +49,9 @@ pub(super) const ROWS: &[Operation] = &[
 pub(super) const ENTITIES: &[Operation] = &[
     operation(("get", "/api/providers"), "connections", (200, "Connections")).query(&[PROVIDER]).errors(ASKED),
     operation(("post", "/api/providers"), "makes a connection", (201, "OneConnection")).body("ConnectionBody").errors(CHANGE_OF_ONE),
+    operation(("patch", "/api/providers"), "switches connections on or off", (200, "Switched")).body("SwitchRequest").errors(CHANGE),
+    operation(("post", "/api/providers/bulk"), "makes connections of one provider; each row stands for itself", (200, "MadeMany")).body("BulkRequest").errors(CHANGE),
+    operation(("post", "/api/providers/import"), "makes connections; each row stands for itself", (200, "MadeMany")).body("ImportRequest").errors(CHANGE),
     operation(("get", "/api/providers/{id}"), "one connection", (200, "OneConnection")).errors(LOOK_AT_ONE),
     operation(("put", "/api/providers/{id}"), "puts a whole connection in its place; secrets that are not given stay", (200, "OneConnection")).body("ConnectionPatch").errors(CHANGE_OF_ONE),
     operation(("patch", "/api/providers/{id}"), "changes the fields it names; null clears", (200, "OneConnection")).body("ConnectionPatch").errors(CHANGE_OF_ONE),

@@ -189,7 +189,7 @@ fn a_missing_or_taken_id_a_wrong_method_and_a_stranger_are_told_apart() {
             stage.api("POST", "/api/providers", &json!({"id": taken, "provider": "p", "apiKey": KEY}));
         assert_eq!((status, &answer["error"]["code"]), (409, &"already_exists".into()), "{taken}: {answer}");
     }
-    assert_eq!(stage.api("PATCH", "/api/providers", &json!({"isActive": false})).0, 405);
+    assert_eq!(stage.api("PUT", "/api/providers", &json!({"isActive": false})).0, 405);
     assert_eq!(stage.api("POST", "/api/providers/mine", &json!({"isActive": false})).0, 405);
     for (method, path) in [
         ("GET", "/api/providers"),

@@ -1,6 +1,8 @@
 //! What a body makes of the stored connections. Runs while no other change runs, on a copy:
 //! what is refused here has changed nothing.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::secrets::{Change, Changes};
@@ -58,15 +60,22 @@ impl Parts {
     }
 }
 
-/// Makes a connection; its id.
-pub(super) fn create(edit: &Edit, stored: &mut Stored, body: Map<String, Value>) -> Result<String, Refusal> {
+/// Makes a connection; its id. `before`: those that the same change has made so far, which are stored
+/// and not in force yet.
+pub(super) fn create(
+    edit: &Edit,
+    stored: &mut Stored,
+    body: Map<String, Value>,
+    before: &BTreeSet<String>,
+) -> Result<String, Refusal> {
     let loaded = edit.live.current();
     let settings = &loaded.settings;
     let mut parts = Parts::of(body, None);
     parts.fields.retain(|_, value| !value.is_null());
     let text = |field: &str| parts.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (provider, name) = (text("provider"), text("name"));
-    let taken = |id: &str| settings.connections.iter().any(|known| known.id.as_str() == id);
+    let taken =
+        |id: &str| before.contains(id) || settings.connections.iter().any(|known| known.id.as_str() == id);
     let id = match parts.id.take() {
         Some(id) if taken(&id) => return Err(Refusal::Exists("connection".into(), id)),
         Some(id) => id,
@@ -74,7 +83,8 @@ pub(super) fn create(edit: &Edit, stored: &mut Stored, body: Map<String, Value>)
     };
     parts.check_auth_type(settings, &provider);
     if !parts.fields.contains_key("priority") {
-        parts.fields.insert("priority".into(), next_priority(settings, &provider).into());
+        let made = before.iter().filter_map(|id| stored.connections.get(id));
+        parts.fields.insert("priority".into(), next_priority(settings, made, &provider).into());
     }
     let Parts { changes, proxy, fields, mut details, .. } = parts;
     let own = changes.apply(&Kept::Inherited).unwrap_or_default();
@@ -180,9 +190,15 @@ fn whole(current: &Connection, mut fields: Map<String, Value>) -> Map<String, Va
 }
 
 /// One after the provider's last.
-fn next_priority(settings: &Settings, provider: &str) -> u32 {
+fn next_priority<'a>(
+    settings: &Settings,
+    made: impl Iterator<Item = &'a StoredConnection>,
+    provider: &str,
+) -> u64 {
     let of = settings.connections.iter().filter(|known| known.provider.as_str() == provider);
-    of.map(|known| known.priority).max().unwrap_or(0).saturating_add(1)
+    let made =
+        made.filter(|made| made.is_of(provider)).filter_map(|made| made.fields.get("priority")?.as_u64());
+    of.map(|known| known.priority.into()).chain(made).max().unwrap_or(0) + 1
 }
 
 /// `provider-name` in the letters of an id, numbered if it is taken; random without a name.

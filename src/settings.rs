@@ -77,7 +77,7 @@ pub use stored_connection::{
     Kept, OwnSecrets, StoredConnection, StoredConnections, check_connection, demo_credential,
 };
 pub use stored_entities::{
-    Checked, StoredEntities, StoredEntity, check_alias, check_combo, check_mapping, combo_fields,
+    Checked, StoredEntities, StoredEntity, check_aliases, check_combo, check_mapping, combo_fields,
     free_mapping_id, lost_aliases,
 };
 pub use stored_key::{KeyHash, StoredKey, StoredKeys, check_key, show_key};

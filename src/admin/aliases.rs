@@ -11,7 +11,7 @@ use super::access::Operator;
 use super::entities::{change, source_name};
 use super::errors::Refusal;
 use super::input::{self, Body, Object};
-use crate::settings::{Stored, check_alias, lost_aliases};
+use crate::settings::{Stored, check_aliases, lost_aliases};
 
 /// Every alias, and who made each.
 pub(super) async fn all(admin: Operator) -> Result<HttpResponse, Refusal> {
@@ -33,15 +33,9 @@ pub(super) async fn set(admin: Operator, Object(body): Object) -> Result<HttpRes
     let live = admin.live.clone();
     let names: Vec<String> = wanted.keys().cloned().collect();
     change(&admin, move |stored: &mut Stored| {
-        let loaded = live.current();
-        let mut wrong = Vec::new();
-        for (name, to) in &wanted {
-            match check_alias(&loaded.settings, name, to) {
-                Ok(to) => drop(stored.aliases.insert(name.trim().to_owned(), to)),
-                Err(mut details) => wrong.append(&mut details),
-            }
-        }
-        if wrong.is_empty() { Ok(()) } else { Err(Refusal::of(wrong)) }
+        let checked = check_aliases(&live.current().settings, &wanted).map_err(Refusal::of)?;
+        stored.aliases.extend(checked);
+        Ok::<_, Refusal>(())
     })
     .await?;
     tracing::info!(aliases = ?names, "an operator set aliases");

@@ -29,6 +29,7 @@ use policy::quota::QuotaName;
 
 pub(super) use combo_graph::check_one as check_combo_among;
 pub(super) use combos::{LISTED as COMBOS, ONLY_STORED as COMBOS_ONLY_STORED, one as combo};
+pub(super) use lines::Named;
 pub(super) use mappings::{
     LISTED as MAPPINGS, ONLY_STORED as MAPPINGS_ONLY_STORED, lost, nowhere, one as mapping,
 };

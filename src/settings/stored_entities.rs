@@ -12,17 +12,18 @@ use serde_json::{Map, Value as Json};
 
 use super::bodies::text_cell;
 use super::build::{self, COMBOS, COMBOS_ONLY_STORED, Context, Known, MAPPINGS, MAPPINGS_ONLY_STORED};
-use super::combos::{Combo, Mapping};
+use super::combos::{Alias, Combo, Mapping};
 use super::connection_fields::Detail;
 use super::finding::{Finding, Findings, Place, Problem};
 use super::json_sheet::{self, Body};
 use super::kind::Data;
 use super::sheet::Sheet;
 use super::stored::Stored;
-use super::{Settings, data};
+use super::{Settings, Source, data};
 
 const COMBO_NAME: &str = "combos[].name";
 const MAPPING_ID: &str = "model_combo_mappings[].id";
+const MAPPING_COMBO: &str = "model_combo_mappings[].combo";
 const PATTERN: &str = "model_combo_mappings[].pattern";
 
 /// Stored ones by name or id.
@@ -132,12 +133,42 @@ pub fn check_mapping(
     fields: &Map<String, Json>,
 ) -> Result<Checked<Mapping>, Vec<Detail>> {
     checked(MAPPINGS, (MAPPING_ID, id), fields, |body| {
-        Context::alone(known(settings), &[], |context| build::mapping(context, &body.sheet))
+        Context::alone(known(settings), &[], |context| {
+            let mapping = build::mapping(context, &body.sheet)?;
+            let put = |(_, mappings, _): &mut build::Named| {
+                mappings.retain(|other| other.id != mapping.id);
+                mappings.push(mapping.clone());
+            };
+            if let Some(Problem { problem, accepted }) = settings.closes(put) {
+                context.refuse(&body.sheet, MAPPING_COMBO, &problem, &accepted);
+            }
+            Some(mapping)
+        })
     })
 }
 
-/// Checks where an alias leads; `None`: it leads somewhere.
-pub fn check_alias(settings: &Settings, name: &str, to: &Json) -> Result<String, Vec<Detail>> {
+/// Checks where aliases lead, each and all together; what they stand for then.
+pub fn check_aliases(
+    settings: &Settings,
+    wanted: &Map<String, Json>,
+) -> Result<BTreeMap<String, String>, Vec<Detail>> {
+    let (mut checked, mut details) = (BTreeMap::new(), Vec::new());
+    for (name, to) in wanted {
+        match check_alias(settings, name, to) {
+            Ok(to) => drop(checked.insert(name.trim().to_owned(), to)),
+            Err(mut wrong) => details.append(&mut wrong),
+        }
+    }
+    let put = |(.., aliases): &mut build::Named| {
+        let alias = |to: &String| Alias { to: to.clone(), source: Source::Stored, replaces: None };
+        aliases.extend(checked.iter().map(|(name, to)| (name.clone(), alias(to))));
+    };
+    details.extend(settings.closes(put).map(|problem| Detail::of("to", problem)));
+    if details.is_empty() { Ok(checked) } else { Err(details) }
+}
+
+/// Checks where an alias leads.
+fn check_alias(settings: &Settings, name: &str, to: &Json) -> Result<String, Vec<Detail>> {
     let json = Json::Object(Map::from_iter([(name.to_owned(), to.clone())]));
     let checked = data::check(Data::Aliases, &json).map_err(|faults| {
         let detail = |fault: data::Fault| Detail::of("to", fault.problem(data::Spelling::Json));

@@ -72,6 +72,64 @@ fn a_judge_that_leads_back_is_a_circle() {
     assert!(found[0].1.contains("third -> third"), "{found:?}");
 }
 
+/// The same by a name that is no combo's own: an alias, a mapping, or both; whichever of the three comes
+/// last closes the circle, and it alone is refused (routing 2.9, 14.4).
+#[test]
+fn a_circle_by_another_name_is_refused_where_it_is_closed() {
+    let stage = Stage::new("renamed-circle");
+    let panel = |name: &str, judge: &str| {
+        json!({
+            "name": name, "strategy": "fusion", "targets": ["demo-a/steady", "demo-b/steady"],
+            "config": {"judgeModel": judge},
+        })
+    };
+    stage.post(panel("first", "best"));
+    let alias = |to: &str| json!({"from": "best", "to": to});
+    let found = stage.refused("POST", "/api/models/alias", alias("first"));
+    assert!(found[0].0 == "to" && found[0].1.contains("first -> first"), "{found:?}");
+    let found = stage.refused("POST", "/api/models/alias", alias("combo/first"));
+    assert!(found[0].1.contains("first -> first"), "{found:?}");
+    let mapping = json!({"pattern": "be*", "comboId": "first"});
+    let found = stage.refused("POST", "/api/model-combo-mappings", mapping);
+    assert!(found[0].0 == "comboId" && found[0].1.contains("first -> first"), "{found:?}");
+
+    stage.post(panel("second", "demo-a/steady"));
+    assert_eq!(stage.api("POST", "/api/models/alias", &alias("second")).0, 200);
+    let found = stage.refused("PATCH", "/api/combos/second", json!({"config": {"judgeModel": "first"}}));
+    assert!(found[0].0 == "config.judgeModel" && found[0].1.contains(" -> second"), "{found:?}");
+    // By its targets, too: a panel asks them all.
+    let member = json!({"targets": ["demo-a/steady", {"comboName": "first"}]});
+    let found = stage.refused("PATCH", "/api/combos/second", member);
+    assert!(found.iter().any(|(_, told)| told.contains("first -> second -> first")), "{found:?}");
+    // Two that are right alone.
+    stage.post(panel("third", "a3"));
+    stage.post(panel("fourth", "a4"));
+    let both = json!({"aliases": {"a3": "fourth", "a4": "third"}});
+    let found = stage.refused("POST", "/api/models/alias", both);
+    assert!(found[0].1.contains("fourth -> third -> fourth"), "{found:?}");
+    assert_eq!(stage.api("POST", "/api/models/alias", &json!({"from": "a3", "to": "fourth"})).0, 200);
+    // A lone one, and one that is no panel, ask no judge.
+    stage.make("beside", json!(["first"]));
+    assert_eq!(stage.api("POST", "/api/models/alias", &alias("beside")).0, 200);
+}
+
+/// What was wrong in the file before is in no other change's way.
+#[test]
+fn a_circle_of_the_file_is_told_and_stands_in_no_other_changes_way() {
+    let stage = Stage::with(
+        "filed-circle",
+        "[aliases]\nback = \"round\"\n[[combos]]\nname = \"round\"\nstrategy = \"fusion\"\n\
+         targets = [\"demo-a/steady\", \"demo-b/steady\"]\nconfig = { judge_model = \"back\" }\n",
+    );
+    assert!(stage.site.log().contains("round -> round"), "{}", stage.site.log());
+    stage.make("other", json!(["demo-a/steady"]));
+    assert_eq!(stage.api("POST", "/api/models/alias", &json!({"from": "x", "to": "other"})).0, 200);
+    let found = stage.refused("PUT", "/api/combos/other", json!({
+        "strategy": "fusion", "targets": ["demo-a/steady", "demo-b/steady"], "config": {"judgeModel": "x"},
+    }));
+    assert!(found[0].1.contains("other -> other"), "{found:?}");
+}
+
 /// Routing 1.4: what all combos begin with counts for those that come by API, too.
 #[test]
 fn a_default_depth_holds_for_combos_made_by_api() {

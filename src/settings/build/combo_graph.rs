@@ -11,6 +11,7 @@ use policy::combo::{self, Flaw, Place as At, Problem as Found, Spec, TargetSpec}
 use super::Context;
 use super::combo_config::{DEPTH, FALLBACK, FIRST, JUDGE, NESTING, STEP, TIERS};
 use super::combos::NAME;
+use super::lines::Named;
 use super::targets::{self, COMBO, MODEL};
 use crate::settings::Settings;
 use crate::settings::combos::{Combo, ComboConfig};
@@ -72,8 +73,9 @@ pub(in crate::settings) fn check_one(
     context: &mut Context<'_>,
     sheet: &Sheet,
     combo: &Combo,
-    Settings { combos, combo_base, .. }: &Settings,
+    settings: &Settings,
 ) {
+    let Settings { combos, combo_base, .. } = settings;
     let mut specs: Vec<Spec> = combos.iter().map(Combo::spec).collect();
     let before = combo::check(&specs);
     specs.retain(|spec| *spec.name != *combo.name);
@@ -88,6 +90,15 @@ pub(in crate::settings) fn check_one(
             let problem = breaks(&found, &Problem::new(problem, accepted.clone()));
             context.refuse(sheet, targets::LIST, &problem, &accepted);
         }
+    }
+    let mut whole = combo.clone();
+    whole.config.strategy.fusion.judge = begun(sheet, combo, combo_base).judge;
+    let put = |(combos, ..): &mut Named| {
+        combos.retain(|other| other.name != whole.name);
+        combos.push(whole);
+    };
+    if let Some(Problem { problem, accepted }) = settings.closes(put) {
+        context.refuse(sheet, JUDGE, &problem, &accepted);
     }
 }
 

@@ -3,7 +3,7 @@
 //! can a combo whose judge leads back to it by another name. These are warnings: what providers speak
 //! and what names stand for may change, and the rest of the config is right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use policy::catalogue::matches;
 use policy::combo::{DEEPEST, TargetSpec};
@@ -11,11 +11,11 @@ use policy::strategy::{Fusion, Pipeline, Strategy};
 
 use super::combo_config::JUDGE;
 use super::combos::{LISTED, NAME, ONLY_STORED, STRATEGY};
-use super::{Context, KnownProvider};
-use crate::settings::Format;
+use super::{Context, Known, KnownProvider};
 use crate::settings::combos::{Alias, Combo, Mapping};
 use crate::settings::finding::{Problem, quoted};
 use crate::settings::sheet::Sheet;
+use crate::settings::{Format, Settings};
 
 /// What names stand for.
 struct Names<'a> {
@@ -31,6 +31,27 @@ enum Led<'a> {
     Provider(&'a KnownProvider),
     /// It hangs on more than is read here.
     Unknown,
+}
+
+/// What has a name, or is one for others.
+pub(in crate::settings) type Named = (Vec<Combo>, Vec<Mapping>, BTreeMap<String, Alias>);
+
+impl Settings {
+    /// What a change of combos, mappings and aliases would close: a way from a combo back to itself by
+    /// another name. `None`: nothing that was not there before.
+    pub(in crate::settings) fn closes(&self, change: impl FnOnce(&mut Named)) -> Option<Problem> {
+        let known = Known::of(&self.providers);
+        let circles = |named: &Named| {
+            let (combos, mappings, aliases) = named;
+            Names { providers: &known.providers, combos, mappings, aliases }.circles()
+        };
+        let mut named = (self.combos.clone(), self.mappings.clone(), self.aliases.clone());
+        let before = circles(&named);
+        change(&mut named);
+        let way = circles(&named).difference(&before).next().cloned()?;
+        let problem = format!("closes a circle: {way}");
+        Some(Problem::new(problem, "a model, or a combo that does not lead back"))
+    }
 }
 
 /// Tells which combos no request can come through.
@@ -129,22 +150,48 @@ impl<'a> Names<'a> {
         judge.filter(|_| combo.strategy == Fusion.name()).map(|judge| self.led(judge))
     }
 
-    /// The way from a combo back to itself by its judge, and the judges of its judge; one that needs no
-    /// other names is no warning, and told where combos are looked at.
-    fn circle(&self, combo: &'a Combo) -> Option<Vec<&'a str>> {
-        let mut way = vec![combo.name.as_str()];
-        let (mut at, mut renamed) = (combo, false);
-        while let Some(Led::Combo(judge)) = self.judge(at) {
-            renamed |=
-                at.config.strategy.fusion.judge.as_ref().is_some_and(|name| self.combo(name).is_none());
-            let known = way.contains(&judge.name.as_str());
-            way.push(&judge.name);
-            if known {
-                return (renamed && judge.name == combo.name).then_some(way);
+    /// The way from a combo back to itself by whom it asks for one answer; one that needs no other
+    /// names is told where combos are looked at.
+    fn circle(&self, start: &'a Combo) -> Option<Vec<&'a str>> {
+        let (mut seen, mut ways) = (BTreeSet::new(), vec![(start, false, vec![start.name.as_str()])]);
+        while let Some((combo, renamed, way)) = ways.pop() {
+            for (next, by_another) in self.asked(combo) {
+                let renamed = renamed || by_another;
+                let way = [&way[..], &[&next.name]].concat();
+                if next.name == start.name && renamed {
+                    return Some(way);
+                }
+                if next.name != start.name && seen.insert((next.name.as_str(), renamed)) {
+                    ways.push((next, renamed, way));
+                }
             }
-            at = judge;
         }
         None
+    }
+
+    /// The combos that one asks for its answer, each with whether it has another name there. Of other
+    /// strategies the targets stand in for each other: they ask none.
+    fn asked(&self, combo: &'a Combo) -> Vec<(&'a Combo, bool)> {
+        if combo.strategy != Fusion.name() && combo.strategy != Pipeline.name() {
+            return Vec::new();
+        }
+        let member = |target: &'a TargetSpec| match target {
+            TargetSpec::Combo(name) => self.combos.iter().find(|other| *other.name == **name),
+            TargetSpec::Model(_) => None,
+        };
+        let members = combo.targets.iter().filter_map(|step| member(&step.target));
+        let mut asked: Vec<_> = members.map(|member| (member, false)).collect();
+        if let Some(Led::Combo(judge)) = self.judge(combo) {
+            let name = combo.config.strategy.fusion.judge.as_deref();
+            asked.push((judge, name.is_some_and(|name| self.combo(name).is_none())));
+        }
+        asked
+    }
+
+    /// Every way from a combo back to itself by other names.
+    fn circles(&self) -> BTreeSet<String> {
+        let ways = self.combos.iter().filter_map(|combo| self.circle(combo));
+        ways.map(|way| way.join(" -> ")).collect()
     }
 
     /// Whether a request comes through: all steps of a line speak its format, one target of others,

@@ -19,7 +19,7 @@ use policy::token::{RefreshOutcome, Timetable, TokenView};
 use super::plans::{fingerprint, token_header};
 use crate::admin::TokenBook;
 use crate::settings::{Connection, OauthClient, OauthTokens, Provider, Secret, Settings};
-use crate::storage::{Closed, SaveTokens, Store, StoredTokens, Vault};
+use crate::storage::{Closed, SaveTokens, Store, StoredTokens, Vault, token_record};
 use crate::telemetry::Metrics;
 use crate::upstream::oauth::{Client, Desk, Identity, Keeper, Kept, Session, Tokens};
 use crate::upstream::{Dialler, Proxies};
@@ -62,14 +62,9 @@ impl Keeper for Safe {
     }
 }
 
-/// What a sealed token is bound to.
-fn record(connection: &ConnectionId, what: &str) -> String {
-    format!("oauth/{connection}/{what}")
-}
-
 fn sealed(vault: &Vault, identity: &Identity, tokens: &Tokens) -> Result<StoredTokens, String> {
     let seal = |what: &str, secret: &Secret| {
-        let sealed = vault.seal(&record(&identity.connection, what), secret.expose());
+        let sealed = vault.seal(&token_record(&identity.connection, what), secret.expose());
         sealed.map_err(|error| error.to_string())
     };
     Ok(StoredTokens {
@@ -81,7 +76,8 @@ fn sealed(vault: &Vault, identity: &Identity, tokens: &Tokens) -> Result<StoredT
 }
 
 fn opened(vault: &Vault, connection: &ConnectionId, stored: &StoredTokens) -> Result<Tokens, Closed> {
-    let open = |what: &str, sealed: &str| vault.open(&record(connection, what), sealed).map(Secret::from);
+    let open =
+        |what: &str, sealed: &str| vault.open(&token_record(connection, what), sealed).map(Secret::from);
     Ok(Tokens {
         access: stored.access.as_ref().map(|access| open("access", access)).transpose()?,
         refresh: open("refresh", &stored.refresh)?,

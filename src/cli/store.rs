@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::commands::{failed, load, refused, say};
-use crate::storage::{Count, Database, Found, OpenError, Standing, Tree};
+use crate::storage::{Count, Database, Found, KEY_VARIABLE, OpenError, Standing, Tree, Vault, key_path};
 
 /// Long work says so often how far it is.
 const PACE: Duration = Duration::from_secs(1);
@@ -63,11 +63,17 @@ fn line(tree: Tree, key: &str, value: &[u8]) -> Value {
 
 /// `switchtower store verify`.
 pub(super) fn verify(config: &Path) -> ExitCode {
-    let database = match opened(config) {
-        Ok((database, _)) => database,
+    let (database, path) = match opened(config) {
+        Ok(opened) => opened,
         Err(code) => return code,
     };
-    let counts = match checked(&database, &mut |tree, key, why| say(&format!("bad: {tree}: {key}: {why}"))) {
+    let variable = std::env::var(KEY_VARIABLE).ok();
+    let (vault, keyless) = match Vault::at_hand(&path, variable.as_deref()) {
+        Ok(vault) => (vault, None),
+        Err(error) => (None, Some(error)),
+    };
+    let mut tell = |what: &str, (tree, key, why): Row<'_>| say(&format!("{what}: {tree}: {key}: {why}"));
+    let counts = match checked(&database, vault.as_ref(), &mut tell) {
         Ok(counts) => counts,
         Err(error) => return failed(error),
     };
@@ -75,33 +81,59 @@ pub(super) fn verify(config: &Path) -> ExitCode {
     for count in &counts {
         say(&format!("{:width$}  {}", count.tree, words(count)));
     }
-    let bad: u64 = counts.iter().map(|count| count.bad).sum();
-    match bad {
-        0 => {
-            say("every record can be read");
+    let sum = |of: fn(&Count) -> u64| counts.iter().map(of).sum::<u64>();
+    let (bad, sealed, closed) =
+        (sum(|count| count.bad), sum(|count| count.sealed), sum(|count| count.closed));
+    match (bad, closed, keyless) {
+        (0, 0, None) => {
+            say(&match (sealed, vault) {
+                (0, _) => "every record can be read".to_owned(),
+                (_, Some(_)) => "every record can be read, and what is sealed opens".to_owned(),
+                (sealed, None) => format!(
+                    "every record can be read; what is sealed in {sealed} was not tried: there is no key, neither \
+                     {KEY_VARIABLE} nor {}",
+                    key_path(&path).display()
+                ),
+            });
             ExitCode::SUCCESS
         }
-        bad => failed(format!(
+        (0, 0, Some(error)) => failed(error),
+        (0, closed, _) => failed(format!(
+            "{closed} of the records above do not open with this key; a start keeps them and cannot use them: \
+             bring the right key back, or enter their secrets once more"
+        )),
+        (bad, ..) => failed(format!(
             "{bad} of the records above cannot be read; a start sets them aside in `quarantine`"
         )),
     }
 }
 
-fn words(Count { standing, good, bad, .. }: &Count) -> String {
+fn words(Count { standing, good, bad, closed, .. }: &Count) -> String {
     match standing {
-        Standing::Known if *bad > 0 => format!("{good} good, {bad} bad"),
-        Standing::Known => format!("{good} good"),
+        Standing::Known => {
+            let bad = if *bad > 0 { format!(", {bad} bad") } else { String::new() };
+            let closed = if *closed > 0 { format!(", {closed} of them closed") } else { String::new() };
+            format!("{good} good{closed}{bad}")
+        }
         Standing::SetAside => format!("{good} set aside by earlier starts"),
         Standing::Unknown => format!("{good} of another version, not judged and left as they are"),
     }
 }
 
-/// Reads everything; `bad` is told of each record that cannot be used.
-fn checked(database: &Database, bad: &mut dyn FnMut(&str, &str, &str)) -> Result<Vec<Count>, sled::Error> {
+/// Tree and key of a record, and what is to be said of it.
+type Row<'a> = (&'a str, &'a str, &'a str);
+
+/// Reads everything; `tell` hears of each record that cannot be used, and how it is called.
+fn checked(
+    database: &Database,
+    vault: Option<&Vault>,
+    tell: &mut dyn FnMut(&str, Row<'_>),
+) -> Result<Vec<Count>, sled::Error> {
     let mut progress = Progress::new("read");
-    database.verify(&mut |found| match found {
+    database.verify(vault, &mut |found| match found {
         Found::Read(tree, records) => progress.seen(tree, records),
-        Found::Bad { tree, key, why } => bad(tree, &key, &why),
+        Found::Bad { tree, key, why } => tell("bad", (tree, &key, &why)),
+        Found::Closed { tree, key, why } => tell("closed", (tree, &key, &why)),
     })
 }
 
@@ -111,7 +143,7 @@ pub(super) fn compact(config: &Path, with_bad: bool) -> ExitCode {
         Ok(opened) => opened,
         Err(code) => return code,
     };
-    let counts = match checked(&database, &mut |_, _, _| {}) {
+    let counts = match checked(&database, None, &mut |_, _| {}) {
         Ok(counts) => counts,
         Err(error) => return failed(error),
     };

@@ -63,16 +63,11 @@ impl Run<'_> {
         let now = self.worker.tower.owners.clock.now();
         let handoff = relay.handoff.as_ref().filter(|handoff| handoff.is_for(&target.connection, now))?;
         let dialect = self.inquiry.route.answers()?;
-        let text = self.worker.tower.sealing.open(&record(&relay.key), &handoff.sealed)?;
+        let text = self.worker.tower.sealing.open(&relay.key.record(), &handoff.sealed)?;
         let body = prompted(dialect, self.body().0, &text)?;
         let span = peek(&body, false).ok()?.span;
         Some((body, span))
     }
-}
-
-/// The record that a sealed text is bound to.
-fn record(key: &HandoffKey) -> String {
-    format!("handoff/{}/{}", key.session, key.combo)
 }
 
 fn asking(turn: &Inquiry, who: Who, most: usize) -> Option<Inquiry> {
@@ -115,7 +110,7 @@ async fn write(worker: Rc<Worker>, writing: Writing) {
     let limit = Duration::from_millis(TIME_LIMIT_MS);
     let said = tokio::time::timeout(limit, hear(&worker, Some(&inquiry))).await;
     let summary = said.ok().and_then(|said| Summary::read(said.text()?));
-    let sealed = summary.and_then(|summary| tower.sealing.seal(&record(&key), &summary.text()));
+    let sealed = summary.and_then(|summary| tower.sealing.seal(&key.record(), &summary.text()));
     let now = tower.owners.clock.now();
     let handoff = sealed.map(|sealed| Handoff::new(from.clone(), sealed, reading.as_ref(), now));
     let made = handoff.is_some();

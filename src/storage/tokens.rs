@@ -27,6 +27,11 @@ pub struct StoredTokens {
     pub times: Timetable,
 }
 
+/// What a sealed token of a connection is bound to; `what`: `access` or `refresh`.
+pub fn token_record(connection: &ConnectionId, what: &str) -> String {
+    format!("oauth/{connection}/{what}")
+}
+
 /// Stores the newest tokens of a connection; answers when they are on disk.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), String>")]

@@ -73,26 +73,33 @@ impl Vault {
     /// The vault of a store: with the key of the variable, else of the file, which is made if there is none.
     /// The store must be open, so that no other process makes one too.
     pub fn of_store(store: &Path, variable: Option<&str>) -> Result<Self, VaultError> {
+        if let Some(vault) = Self::at_hand(store, variable)? {
+            return Ok(vault);
+        }
+        let path = key_path(store);
+        let mut key = [0_u8; KEY_BYTES];
+        getrandom::fill(&mut key).map_err(VaultError::Random)?;
+        if let Err(error) = make(&path, &key) {
+            // Nobody needs one who stores no secrets.
+            tracing::warn!(path = %path.display(), %error, "no key of the store could be made; set {KEY_VARIABLE} to store credentials");
+            return Ok(Self(None));
+        }
+        tracing::info!(path = %path.display(), "a key for the store was made; back it up with the store");
+        Ok(Self::new(key))
+    }
+
+    /// The vault with the key that is there, in the variable or the file; `None`: there is none.
+    pub fn at_hand(store: &Path, variable: Option<&str>) -> Result<Option<Self>, VaultError> {
         if let Some(text) = variable.filter(|text| !text.trim().is_empty()) {
-            return parse_key(text).map(Self::new).ok_or(VaultError::Variable);
+            return parse_key(text).map(|key| Some(Self::new(key))).ok_or(VaultError::Variable);
         }
         let path = key_path(store);
         match fs::read_to_string(&path) {
             Ok(text) => {
                 warn_of_mode(&path);
-                parse_key(&text).map(Self::new).ok_or(VaultError::File(path))
+                parse_key(&text).map(|key| Some(Self::new(key))).ok_or(VaultError::File(path))
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let mut key = [0_u8; KEY_BYTES];
-                getrandom::fill(&mut key).map_err(VaultError::Random)?;
-                if let Err(error) = make(&path, &key) {
-                    // Nobody needs one who stores no secrets.
-                    tracing::warn!(path = %path.display(), %error, "no key of the store could be made; set {KEY_VARIABLE} to store credentials");
-                    return Ok(Self(None));
-                }
-                tracing::info!(path = %path.display(), "a key for the store was made; back it up with the store");
-                Ok(Self::new(key))
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(VaultError::File(path)),
             Err(error) => Err(VaultError::Unread(path, error)),
         }

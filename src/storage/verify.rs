@@ -1,10 +1,12 @@
-//! Reading every record as a start would, and telling of those that it could not use (FC-060).
-//! Nothing is changed: a start sets them aside, this only looks.
+//! Reading every record as a start would, and telling of those that it could not use (FC-060), and of
+//! those whose secrets do not open. Nothing is changed: a start sets the first aside, this only looks.
 
 use super::codec::{self, Unreadable};
 use super::database::Database;
 use super::kept_connections;
+use super::sealed::parts;
 use super::tree::Tree;
+use super::vault::Vault;
 use super::{history, kept, kept_entities, kept_keys, kept_providers, meta, tokens};
 use crate::settings::{QuotaPool, Stored, StoredEntity};
 
@@ -23,6 +25,15 @@ pub enum Found<'a> {
         /// Its key, escaped. Never its value: that may hold a secret.
         key: String,
         /// What is wrong with it.
+        why: String,
+    },
+    /// A start can read this one, and not open what is sealed in it.
+    Closed {
+        /// Its tree.
+        tree: &'a str,
+        /// Its key, escaped.
+        key: String,
+        /// What does not open, and why.
         why: String,
     },
 }
@@ -49,17 +60,26 @@ pub struct Count {
     pub good: u64,
     /// Records that it cannot.
     pub bad: u64,
+    /// Of the good ones those that hold something sealed.
+    pub sealed: u64,
+    /// Of these those that do not open with the key.
+    pub closed: u64,
 }
 
 impl Database {
-    /// Reads every record of every tree, in the order of their names.
-    pub fn verify(&self, tell: &mut dyn FnMut(Found<'_>)) -> Result<Vec<Count>, sled::Error> {
+    /// Reads every record of every tree, in the order of their names. `vault`: what is sealed is opened
+    /// with it; `None`: it is only counted.
+    pub fn verify(
+        &self,
+        vault: Option<&Vault>,
+        tell: &mut dyn FnMut(Found<'_>),
+    ) -> Result<Vec<Count>, sled::Error> {
         self.with(|db| {
             let mut names: Vec<_> = db.tree_names();
             names.sort();
             let mut counts = Vec::new();
             for name in names {
-                let count = count(&db.open_tree(&name)?, &name, tell);
+                let count = count((&db.open_tree(&name)?, &name), vault, tell);
                 // sled's own tree is always there, and never used.
                 if *name != *DEFAULT || count.good > 0 {
                     counts.push(count);
@@ -73,7 +93,11 @@ impl Database {
 /// The tree that sled makes in every store.
 const DEFAULT: &[u8] = b"__sled__default";
 
-fn count(records: &sled::Tree, name: &[u8], tell: &mut dyn FnMut(Found<'_>)) -> Count {
+fn count(
+    (records, name): (&sled::Tree, &[u8]),
+    vault: Option<&Vault>,
+    tell: &mut dyn FnMut(Found<'_>),
+) -> Count {
     let known = Tree::named(name);
     let standing = match known {
         Some(Tree::Quarantine) => Standing::SetAside,
@@ -81,8 +105,10 @@ fn count(records: &sled::Tree, name: &[u8], tell: &mut dyn FnMut(Found<'_>)) -> 
         None => Standing::Unknown,
     };
     let tree = shown(name);
-    let (mut good, mut bad) = (0, 0);
+    let (mut good, mut bad, mut sealed, mut closed) = (0, 0, 0, 0);
     for entry in records.iter() {
+        let parts = known.zip(entry.as_ref().ok()).map(|(tree, (key, value))| parts(tree, key, value));
+        let parts = parts.and_then(Result::ok).unwrap_or_default();
         let (key, checked) = match &entry {
             Ok((key, value)) => (
                 shown(key),
@@ -91,7 +117,15 @@ fn count(records: &sled::Tree, name: &[u8], tell: &mut dyn FnMut(Found<'_>)) -> 
             Err(error) => ("?".to_owned(), Err(format!("the tree cannot be read on from here: {error}"))),
         };
         match checked {
-            Ok(()) => good += 1,
+            Ok(()) => {
+                good += 1;
+                sealed += u64::from(!parts.is_empty());
+                let whys = parts.iter().filter_map(|part| part.closed(vault?)).collect::<Vec<_>>();
+                if !whys.is_empty() {
+                    closed += 1;
+                    tell(Found::Closed { tree: &tree, key, why: whys.join("; ") });
+                }
+            }
             Err(why) => {
                 bad += 1;
                 tell(Found::Bad { tree: &tree, key, why });
@@ -102,7 +136,7 @@ fn count(records: &sled::Tree, name: &[u8], tell: &mut dyn FnMut(Found<'_>)) -> 
             break;
         }
     }
-    Count { tree, standing, good, bad }
+    Count { tree, standing, good, bad, sealed, closed }
 }
 
 /// Fit for a terminal.

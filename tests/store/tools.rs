@@ -100,6 +100,46 @@ fn fc_060_verify_names_what_the_next_start_sets_aside_and_moves_nothing() {
     assert!(out.contains("of_a_later_version"), "a start leaves it, too: {out}");
 }
 
+/// Contract 7: a store and a key that do not belong together are known before somebody needs them.
+#[test]
+fn verify_tries_what_is_sealed_with_the_key_at_hand() {
+    const SECRET: &str = "sk-canary-verify-0123456789";
+    let site = Site::new("verify-sealed", "5s");
+    let process = site.start();
+    let body = json!({"provider": "demo-a", "id": "made", "apiKey": SECRET});
+    assert_eq!(operate(&process.address, "POST", "/api/providers", &body).0, 201);
+    process.end();
+    let (code, out, err) = store(&site, &["verify"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.ends_with("every record can be read, and what is sealed opens\n"), "{out}");
+
+    let file = site.path("store.key");
+    let key = fs::read(&file).unwrap();
+    fs::write(&file, "0".repeat(64)).unwrap();
+    let (code, out, err) = store(&site, &["verify"]);
+    let row =
+        "closed: provider_connections: made: its secret was sealed with another key, or for another record\n";
+    assert!(code == 1 && out.starts_with(row), "{out}");
+    assert!(out.contains("1 good, 1 of them closed\n"), "{out}");
+    assert!(err.starts_with("error: 1 of the records above do not open with this key"), "{err}");
+    assert!(!format!("{out}{err}").contains("canary"), "{out}{err}");
+
+    fs::write(&file, "no key").unwrap();
+    let (code, _, err) = store(&site, &["verify"]);
+    assert!(code == 1 && err.contains("store.key holds no key of the store"), "{err}");
+
+    fs::remove_file(&file).unwrap();
+    let (code, out, err) = store(&site, &["verify"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("what is sealed in 1 was not tried: there is no key"), "{out}");
+    assert!(!file.exists(), "it makes none");
+    // Another key is no reason not to make the store smaller.
+    fs::write(&file, "0".repeat(64)).unwrap();
+    assert_eq!(store(&site, &["compact"]).0, 0);
+    fs::write(&file, key).unwrap();
+    assert_eq!(store(&site, &["verify"]).0, 0);
+}
+
 #[test]
 fn fc_063_compact_gives_room_back_and_everything_is_there_after_it() {
     const SECRET: &str = "sk-canary-compact-0123456789";

@@ -73,6 +73,13 @@ pub struct HandoffKey {
     pub combo: Arc<str>,
 }
 
+impl HandoffKey {
+    /// What its sealed text is bound to.
+    pub fn record(&self) -> String {
+        format!("handoff/{}/{}", self.session, self.combo)
+    }
+}
+
 /// What is known when an account has served a turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {

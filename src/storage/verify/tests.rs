@@ -2,7 +2,7 @@
 
 use super::{Count, Found, Standing};
 use crate::storage::database::tests::Folder;
-use crate::storage::{Database, Tree};
+use crate::storage::{Database, Tree, Vault, provider_record, proxy_record, token_record};
 
 const CANARY: &str = "sk-canary-0123456789";
 
@@ -137,7 +137,7 @@ fn filled(folder: &Folder) -> Database {
 
 fn verified(database: &Database) -> (Vec<Count>, Vec<(String, String, String)>) {
     let mut bad = Vec::new();
-    let counts = database.verify(&mut |found| {
+    let counts = database.verify(None, &mut |found| {
         if let Found::Bad { tree, key, why } = found {
             bad.push((tree.to_owned(), key, why));
         }
@@ -202,4 +202,80 @@ fn keys_are_fit_for_a_terminal() {
     database.apply(Tree::Connections, batch).unwrap();
     let (_, bad) = verified(&database);
     assert!(bad[0].1.starts_with(r"\u{1b}[31m\nxxx") && bad[0].1.len() < 220, "{bad:?}");
+}
+
+/// What was sealed with the key of this number.
+fn vault(key: u32) -> Vault {
+    Vault::of_store("nowhere".as_ref(), Some(&format!("{key:064}"))).unwrap()
+}
+
+/// Rows of (tree, key, what is closed of it) with a store that another key has sealed in part.
+#[test]
+fn contract_7_what_does_not_open_is_told_by_row_and_part_and_never_its_value() {
+    let folder = Folder::new("verify-sealed");
+    let database = Database::open(&folder.0.join("store")).unwrap();
+    let seal = |key: u32, record: &str, text: &str| vault(key).seal(record, text).unwrap();
+    let secrets = format!(r#"{{"apiKey":"{CANARY}"}}"#);
+    let put = |tree: Tree, key: &str, data: String| {
+        let mut batch = sled::Batch::default();
+        batch.insert(key, format!(r#"{{"v":1,"data":{data}}}"#).as_bytes());
+        database.apply(tree, batch).unwrap();
+    };
+    let connection = |sealed: String, proxy: String| {
+        format!(r#"{{"fields":{{}},"sealed":"{sealed}","sealedProxy":"{proxy}"}}"#)
+    };
+    let proxy = |key: u32, id: &str| seal(key, &proxy_record(id), CANARY);
+    put(Tree::ProviderConnections, "good", connection(seal(1, "good", &secrets), proxy(1, "good")));
+    put(Tree::ProviderConnections, "moved", connection(seal(1, "good", &secrets), proxy(1, "moved")));
+    put(Tree::ProviderConnections, "old", connection(seal(2, "old", &secrets), proxy(2, "old")));
+    put(Tree::ProviderConnections, "odd", connection(seal(1, "odd", CANARY), "AQ==".into()));
+    put(Tree::ProviderConnections, "plain", r#"{"fields":{}}"#.into());
+    let provider = |key: u32, id: &str| {
+        format!(r#"{{"fields":{{}},"sealed":"{}"}}"#, seal(key, &provider_record(id), "{}"))
+    };
+    put(Tree::Providers, "p", provider(1, "p"));
+    put(Tree::Providers, "q", provider(2, "q"));
+    let tokens = |access: u32, refresh: u32| {
+        let of = |key: u32, what: &str| seal(key, &token_record(&"c".into(), what), CANARY);
+        format!(
+            r#"{{"origin":"o","access":"{}","refresh":"{}"}}"#,
+            of(access, "access"),
+            of(refresh, "refresh")
+        )
+    };
+    put(Tree::Tokens, "c", tokens(1, 2));
+    let handoff = |key: u32| {
+        let sealed = seal(key, "handoff/s/m", CANARY);
+        format!(r#"{{"from":"c","sealed":"{sealed}","expiresAt":1}}"#)
+    };
+    put(Tree::Handoffs, "s/m", handoff(1));
+    put(Tree::Handoffs, "s/n", handoff(1));
+
+    let mut told = Vec::new();
+    let vault = vault(1);
+    let counts = database.verify(Some(&vault), &mut |found| match found {
+        Found::Closed { tree, key, why } => told.push(format!("{tree}: {key}: {why}")),
+        Found::Bad { key, why, .. } => panic!("{key}: {why}"),
+        Found::Read(..) => {}
+    });
+    let other = "was sealed with another key, or for another record";
+    let form = "is not sealed as this version does";
+    assert_eq!(
+        told,
+        [
+            format!("handoffs: s/n: its summary {other}"),
+            format!("oauth_tokens: c: its refresh token {other}"),
+            format!("provider_connections: moved: its secret {other}"),
+            format!("provider_connections: odd: its secret {form}; its proxy {form}"),
+            format!("provider_connections: old: its secret {other}; its proxy {other}"),
+            format!("provider_nodes: q: its secret {other}"),
+        ]
+    );
+    let of = |counts: &[Count], tree: Tree| {
+        let count = counts.iter().find(|count| count.tree == tree.name()).unwrap();
+        (count.good, count.sealed, count.closed)
+    };
+    assert_eq!(of(&counts.unwrap(), Tree::ProviderConnections), (5, 4, 3));
+    let (counts, _) = verified(&database);
+    assert_eq!(of(&counts, Tree::ProviderConnections), (5, 4, 0), "without a key it is only counted");
 }

@@ -2,6 +2,7 @@
 //! called; holds no socket and no state.
 
 pub mod body;
+pub mod brackets;
 pub mod edit;
 pub mod error;
 pub mod fan;

@@ -20,6 +20,7 @@ use super::close::{Close, Read};
 use super::held::Held;
 use super::source::Source;
 use crate::formats::body::is_complete_json;
+use crate::formats::brackets::Brackets;
 use crate::formats::quality::predicates::breach;
 use crate::formats::quality::{Quality, judge};
 use crate::upstream::AnswerBody;
@@ -105,7 +106,9 @@ pub(super) async fn whole(
             None => return fit(read.join(), answers, expected),
         }
     }
-    Ok(Committed::Body(read.join(), Box::new(Remainder { body, allowed, quiet: None, end: None })))
+    let (begins, mut json) = (read.join(), Brackets::default());
+    json.see(&begins);
+    Ok(Committed::Body(begins, Box::new(Remainder { body, allowed, quiet: None, end: None, json })))
 }
 
 /// What is still to come of an answer that is not streamed: it may take what it might before commit.
@@ -116,6 +119,8 @@ pub(super) struct Remainder {
     quiet: Option<Pin<Box<Sleep>>>,
     /// Of all of it.
     end: Option<Pin<Box<Sleep>>>,
+    /// It ends where this does, whatever HTTP says.
+    json: Brackets,
 }
 
 impl Remainder {
@@ -131,9 +136,12 @@ impl Remainder {
             Poll::Ready(read) => {
                 self.quiet = None;
                 Poll::Ready(match read {
-                    Some(Ok(bytes)) => Read::Bytes(bytes),
-                    Some(Err(_)) => Read::End(Close::Truncated),
-                    None => Read::End(Close::Complete),
+                    Some(Ok(bytes)) => {
+                        self.json.see(&bytes);
+                        Read::Bytes(bytes)
+                    }
+                    None if self.json.are_closed() => Read::End(Close::Complete),
+                    None | Some(Err(_)) => Read::End(Close::Truncated),
                 })
             }
         }

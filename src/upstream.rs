@@ -8,6 +8,7 @@ mod decode;
 mod dial;
 mod endpoint;
 mod headers;
+mod heads;
 pub mod oauth;
 mod outgoing;
 mod proxies;

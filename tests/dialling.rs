@@ -2,6 +2,8 @@
 
 #[path = "dialling/encoded.rs"]
 mod encoded;
+#[path = "dialling/heads.rs"]
+mod heads;
 #[path = "dialling/ipv6.rs"]
 mod ipv6;
 #[path = "dialling/leaks.rs"]

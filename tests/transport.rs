@@ -255,14 +255,11 @@ fn decision_9c_without_another_target_the_interruption_is_told() {
     world.ask("a/x").served_by("a");
 }
 
-/// What the client library takes for a whole answer although more is to come behind it.
-const HALF_ANSWERS: [&str; 6] = [
-    "HTTP/1.1 100 Continue\r\n\r\n",
+/// Heads behind which the client library sees no body, and no end of one.
+const HALF_ANSWERS: [&str; 3] = [
     "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
-    "HTTP/1.1 102 Processing\r\n\r\n",
-    "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n",
-    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n",
-    "HTTP/1.1 503 Unavailable\r\ncontent-type: application/json\r\n\r\n",
+    "HTTP/1.1 204 No Content\r\n\r\n",
+    "HTTP/1.1 304 Not Modified\r\n\r\n",
 ];
 
 /// What comes late on such a connection was once given to the next client as its own answer.
@@ -270,12 +267,12 @@ const HALF_ANSWERS: [&str; 6] = [
 fn what_follows_half_an_answer_reaches_no_other_client() {
     for head in HALF_ANSWERS {
         let world = Setup::new().provider("a", 1).provider("b", 1).combo("m", &["a", "b"]).start();
-        world.upstream("a").answers(Answer::good("a")).answers_first([Answer::raw(head).hangs()]);
+        world.upstream("a").answers(Answer::good("a")).answers_first([Answer::raw(head)]);
         world.ask("m").served_by("b");
-        within(Duration::from_secs(2), "its connection is closed", || world.upstream("a").closed() == 1);
         assert!(world.order("connection", "a-1", json!({"message": "reset"})).status == 200, "{head}");
         world.ask("m").served_by("a");
         assert_eq!(world.upstream("a").connections(), 2, "{head}");
+        within(Duration::from_secs(2), "the first one is closed", || world.upstream("a").closed() == 1);
     }
 }
 

@@ -24,6 +24,7 @@ use super::body::{AnswerBody, Raw};
 use super::connector::{ClientSettings, Kind, client};
 use super::decode::Encoding;
 use super::endpoint::{Endpoint, Route};
+use super::heads::is_coded;
 use super::outgoing::{Outgoing, Progress};
 use super::proxy::identity;
 use super::trip::{Trip, tracked};
@@ -122,12 +123,9 @@ impl Dialler {
             }
             sent => (sent, trip),
         };
-        let (answer, connection) = sent.map_err(Missed::told)?;
+        let answer = sent.map_err(Missed::told)?;
         if let Some(from) = trip.from.get().filter(|_| kind.proxy.is_none()) {
             self.left_from(call.endpoint, from);
-        }
-        if connection == Afterwards::Unclean {
-            self.forget(&kind);
         }
         answer.map_err(Dialled::Failed)
     }
@@ -178,13 +176,6 @@ impl Dialler {
         let pair = self.pair(&Kind { connect_timeout, secure: is_secure(address), proxy: proxy.cloned() });
         pair.fresh.request(method, below_tls(address)).no_decompress().force_close()
     }
-
-    /// Closes what the pool holds. The client gives a connection back as soon as it has read a head
-    /// that it takes for the whole answer; if more is to come there, the next request would read it
-    /// as its own answer.
-    fn forget(&self, kind: &Kind) {
-        self.made.borrow_mut().clients.remove(kind);
-    }
 }
 
 impl Kind {
@@ -205,16 +196,7 @@ fn below_tls(address: &Uri) -> Uri {
     Uri::from_parts(parts).expect("another scheme leaves an address an address")
 }
 
-/// In what state an answer leaves its connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Afterwards {
-    /// Nothing is to come behind the answer.
-    Clean,
-    /// The client took the head for the whole answer, and more is to come.
-    Unclean,
-}
-
-type Received = (Result<Answer, Transport>, Afterwards);
+type Received = Result<Answer, Transport>;
 
 /// How there was no head.
 #[derive(Clone, Copy)]
@@ -235,11 +217,10 @@ impl Missed {
 /// The head of an answer to a request that is sent once.
 async fn received(sending: SendClientRequest) -> Result<Answer, Dialled> {
     let (sent, trip) = tracked(sending).await;
-    let (answer, _) = match sent {
-        Ok(response) => Answer::new(response),
-        Err(error) => return Err(classify(&error, &trip, &Progress::default()).told()),
-    };
-    answer.map_err(Dialled::Failed)
+    match sent {
+        Ok(response) => Answer::new(response).map_err(Dialled::Failed),
+        Err(error) => Err(classify(&error, &trip, &Progress::default()).told()),
+    }
 }
 
 async fn attempt(request: ClientRequest, call: &Call<'_>) -> (Result<Received, Missed>, Trip) {
@@ -307,19 +288,17 @@ impl Answer {
     fn new(response: awc::ClientResponse) -> Received {
         let length = response.headers().get(CONTENT_LENGTH);
         let expected = length.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let framed = expected.is_some() || response.headers().contains_key(TRANSFER_ENCODING);
+        let coding = response.headers().get(TRANSFER_ENCODING);
+        let framed = expected.is_some() || coding.is_some_and(|value| is_coded(value.as_bytes()));
+        // `heads` shows a body without a length so.
         let old = response.version() < Version::HTTP_11;
         let status = response.status().as_u16();
-        // An interim answer (100, 103) is not the answer, and the client knows no way to the real one.
-        let interim = status < 200;
-        // The client drops a body that is neither sized nor chunked without a word.
-        let unread = !framed && !old && !matches!(status, 204 | 304);
-        let afterwards = if interim || unread { Afterwards::Unclean } else { Afterwards::Clean };
-        // An error is worth its status and its stated wait even so.
+        // Nobody asked for another protocol. An error is worth its status and its stated wait, however
+        // it is encoded.
         let good = (200..300).contains(&status);
         let encoding = Encoding::of(response.headers());
-        if interim || good && (unread || encoding == Encoding::Unknown) {
-            return (Err(Transport::BadAnswer), afterwards);
+        if status < 200 || good && encoding == Encoding::Unknown {
+            return Err(Transport::BadAnswer);
         }
         let mut headers = response.headers().clone();
         let coding = match encoding {
@@ -332,6 +311,6 @@ impl Answer {
             Encoding::Identity | Encoding::Unknown => None,
         };
         let body = AnswerBody::new(Raw::new(response, expected, old && !framed), coding);
-        (Ok(Self { status, headers, body }), afterwards)
+        Ok(Self { status, headers, body })
     }
 }

@@ -78,10 +78,10 @@ impl Way {
         let tcp = opened??;
         prepare(&tcp);
         note(|trip| trip.from.set(tcp.local_addr().ok().map(|from| from.ip())));
-        let Some(tls) = &self.tls else { return Ok(Wire::Plain(tcp)) };
+        let Some(tls) = &self.tls else { return Ok(Wire::plain(tcp)) };
         let handshake = tls.call(Connection::new(Name(host.to_owned()), tcp));
         match timeout_at(ends, handshake).await {
-            Ok(Ok(secured)) => Ok(Wire::Tls(Box::new(secured.into_parts().0))),
+            Ok(Ok(secured)) => Ok(Wire::tls(secured.into_parts().0)),
             Ok(Err(error)) => Err(of_handshake(&error)),
             Err(_) => Err(Transport::ConnectTimeout),
         }

@@ -2,7 +2,7 @@
 //!
 //! The client reports a body that was cut as a clean end. Here the peer's end is an error
 //! wherever bytes were still expected; a complete body never gets that far. TLS lies below
-//! this, so a close_notify hides no cut.
+//! this, so a close_notify hides no cut. Heads are looked at on their way (`heads`).
 
 use std::io::{self, Read};
 use std::pin::Pin;
@@ -14,6 +14,7 @@ use actix_tls::connect::rustls_0_23::reexports::AsyncTlsStream;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::heads::Heads;
 use super::trip::note;
 
 /// A quiet connection is asked after this pause whether it lives, and then this often.
@@ -25,7 +26,13 @@ const SILENT_PATH: Duration = Duration::from_secs(30);
 
 /// A connection to an upstream.
 #[derive(Debug)]
-pub(super) enum Wire {
+pub(super) struct Wire {
+    io: Io,
+    heads: Heads,
+}
+
+#[derive(Debug)]
+enum Io {
     /// As it is.
     Plain(TcpStream),
     /// Encrypted.
@@ -46,6 +53,18 @@ pub(super) fn prepare(tcp: &TcpStream) {
 }
 
 impl Wire {
+    /// As it is.
+    pub(super) fn plain(tcp: TcpStream) -> Self {
+        Self { io: Io::Plain(tcp), heads: Heads::default() }
+    }
+
+    /// Encrypted.
+    pub(super) fn tls(tls: AsyncTlsStream<TcpStream>) -> Self {
+        Self { io: Io::Tls(Box::new(tls)), heads: Heads::default() }
+    }
+}
+
+impl Io {
     fn tcp(&self) -> &TcpStream {
         match self {
             Self::Plain(tcp) => tcp,
@@ -54,10 +73,17 @@ impl Wire {
     }
 
     fn read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self {
+        let before = buffer.filled().len();
+        let read = match self {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
             Self::Tls(tls) => Pin::new(tls).poll_read(cx, buffer),
+        };
+        if buffer.filled().len() > before {
+            note(|trip| trip.heard.set(true));
+        } else if matches!(read, Poll::Ready(Ok(()))) && buffer.remaining() > 0 {
+            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
+        read
     }
 
     /// The client reads nothing before its body is out. A peer that says why it takes no more
@@ -80,57 +106,54 @@ impl Wire {
 
 impl AsyncRead for Wire {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = self.read(cx, buffer);
-        if buffer.filled().len() > before {
-            note(|trip| trip.heard.set(true));
-        } else if matches!(read, Poll::Ready(Ok(()))) && buffer.remaining() > 0 {
-            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
-        }
-        read
+        let Self { io, heads } = self.get_mut();
+        heads.read(cx, buffer, |cx, buffer| io.read(cx, buffer))
     }
 }
 
 impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = match &mut *self {
-            Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),
-            Self::Tls(tls) => Pin::new(tls).poll_write(cx, bytes),
+        let written = match &mut self.io {
+            Io::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),
+            Io::Tls(tls) => Pin::new(tls).poll_write(cx, bytes),
         };
         match written {
             // What came before is no answer to this.
-            Poll::Ready(Ok(_)) => note(|trip| trip.heard.set(false)),
-            Poll::Ready(Err(_)) => self.listen(cx),
+            Poll::Ready(Ok(_)) => {
+                self.heads.expect();
+                note(|trip| trip.heard.set(false));
+            }
+            Poll::Ready(Err(_)) => self.io.listen(cx),
             Poll::Pending => {}
         }
         written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        match &mut self.io {
+            Io::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
+            Io::Tls(tls) => Pin::new(tls).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+        match &mut self.io {
+            Io::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Io::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
         }
     }
 }
 
 impl ActixStream for Wire {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        ActixStream::poll_read_ready(self.tcp(), cx)
+        ActixStream::poll_read_ready(self.io.tcp(), cx)
     }
 
     fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
-        ActixStream::poll_write_ready(self.tcp(), cx)
+        ActixStream::poll_write_ready(self.io.tcp(), cx)
     }
 }

@@ -47,6 +47,7 @@ pub use admission::{Acquire, Look};
 use admission::{Forget, Waits};
 use first::is_other_credential;
 use limits::Lessons;
+pub(crate) use orders::DRAINING;
 pub use orders::{CheckFailed, Order};
 pub use siblings::CoolWith;
 pub use slot::{Admitted, Slot, Waiting};

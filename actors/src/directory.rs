@@ -15,6 +15,7 @@ use crate::blueprint::{MAX_QUEUED_TOTAL, MailboxBounds};
 use crate::ceiling::Ceiling;
 use crate::clock::Clock;
 use crate::connection::ConnectionShared;
+use crate::events::Events;
 use crate::lease::Leases;
 use crate::lockout::LockoutShared;
 use crate::mailbox::{Gauge, Mailbox};
@@ -47,6 +48,7 @@ impl Links {
             tracing::info!(kind = owner.kind(), id = %owner.id(), from = change.from, to = change.to, why = change.why, "changed");
         }
         (self.observer)(owner, change);
+        self.router.events.changed(owner, change, &view);
         self.store.save(owner.clone(), Some(snapshot.clone()));
         self.router.mailbox.post(Publish { owner: owner.clone(), view, snapshot });
     }
@@ -62,6 +64,8 @@ pub struct RouterShared {
     pub shares: AtomicU64,
     /// The cap of the whole process.
     pub ceiling: Arc<Ceiling>,
+    /// What changes, for whoever listens.
+    pub events: Arc<Events>,
     /// Who leases which connection (rules 7).
     pub leases: Leases,
     /// Berths of the targets of `round-robin` combos (routing 8.7).
@@ -80,6 +84,7 @@ impl RouterShared {
             board: ArcSwap::from_pointee(Board::default()),
             shares: AtomicU64::new(0),
             ceiling: Arc::default(),
+            events: Arc::default(),
             leases: Leases::default(),
             berths: Arc::default(),
             queued: Gauge::new(MAX_QUEUED_TOTAL),

@@ -18,6 +18,13 @@ use crate::directory::RouterShared;
 use crate::messages::{Owner, Snapshot, StoreLink};
 use crate::router::offer::Tenancy;
 
+/// A connection that nobody leases, where a `Change` tells of leases.
+pub(crate) const FREE: &str = "free";
+/// One that somebody leases.
+pub(crate) const LEASED: &str = "leased";
+/// Why it is leased.
+pub(crate) const ACQUIRED: &str = "ACQUIRED";
+
 /// The book, and how many connections are held.
 #[derive(Debug, Default)]
 pub struct Leases {
@@ -69,12 +76,16 @@ impl Tenancies {
         let leases = &self.router.leases;
         let mut book = leases.book();
         let result = work(&mut book);
-        let News { changed, ended } = book.take_news();
+        let News { changed, ended, begun } = book.take_news();
         leases.held.store(book.held(), Ordering::SeqCst);
         // Under the lock: what is posted later is newer.
         for row in ended {
+            self.router.events.freed(&row);
             let over = row.end_reason.zip(row.ended_at);
             self.router.mailbox.post(Tenancy { connection: row.connection, over });
+        }
+        for (connection, at, until) in begun {
+            self.router.events.leased(&connection, at, until);
         }
         for row in changed.iter().filter_map(|owner| book.row(owner)) {
             let snapshot = Snapshot::Lease(Box::new(row.clone()));

@@ -19,6 +19,7 @@ pub mod ceiling;
 pub mod clock;
 pub mod connection;
 pub mod directory;
+pub mod events;
 pub mod lease;
 pub mod lockout;
 pub mod mailbox;

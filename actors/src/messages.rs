@@ -223,5 +223,5 @@ impl StoreLink {
     }
 }
 
-/// Reads every change once: metrics and events.
+/// Reads every change once, for metrics; [`crate::events`] tells them to whoever listens.
 pub type Observer = Arc<dyn Fn(&Owner, &Change) + Send + Sync>;

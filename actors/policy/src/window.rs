@@ -22,9 +22,9 @@ pub use gate::WindowGate;
 pub use settings::{RetryCooldown, WindowSettings};
 
 /// Why a `Change` tells that a cooldown began or that its end moved.
-const COOLS: &str = "provider-cooldown";
+pub const COOLS: &str = "provider-cooldown";
 /// Why a `Change` tells that a success or an operator ended one.
-const ENDED: &str = "provider-cooldown-ended";
+pub const ENDED: &str = "provider-cooldown-ended";
 
 /// What an attempt means here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

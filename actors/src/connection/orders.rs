@@ -8,6 +8,9 @@ use policy::window::RetryEntry;
 
 use super::Connection;
 
+/// The state of a connection that takes no new request.
+pub(crate) const DRAINING: &str = "draining";
+
 /// An operator's order (contract 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
 #[rtype(result = "()")]
@@ -38,7 +41,7 @@ pub struct CheckFailed(pub Failure);
 impl Connection {
     fn drain(&mut self, draining: bool, at: Millis) -> Option<Change> {
         let was = std::mem::replace(&mut self.draining, draining);
-        let word = |draining| if draining { "draining" } else { "ready" };
+        let word = |draining| if draining { DRAINING } else { "ready" };
         let (from, to) = (word(was).to_owned(), word(draining).to_owned());
         (was != draining).then(|| Change { from, to, why: "operator".into(), at })
     }

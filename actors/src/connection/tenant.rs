@@ -10,6 +10,7 @@ use policy::lease::{Claim, Denied, EndReason, Fence, Row};
 use policy::time::Millis;
 
 use super::Connection;
+use crate::lease::{ACQUIRED, FREE, LEASED};
 
 /// What an owner of a lease asks of the connection.
 #[derive(Clone, Debug, Message)]
@@ -71,7 +72,7 @@ impl Handler<Tenant> for Connection {
             Tenant::Renew(_) | Tenant::Release(..) => false,
         };
         if begins {
-            self.note("free", "leased", "ACQUIRED", now);
+            self.note(FREE, LEASED, ACQUIRED, now);
         }
         self.watch_lease(ctx);
         Ok(row)
@@ -82,6 +83,6 @@ impl Handler<Vacated> for Connection {
     type Result = ();
 
     fn handle(&mut self, Vacated(why, at): Vacated, _: &mut Self::Context) {
-        self.note("leased", "free", why.as_str(), at);
+        self.note(LEASED, FREE, why.as_str(), at);
     }
 }

@@ -190,7 +190,14 @@ impl Handler<Died> for Router {
             self.count_restart(&owner);
         }
         // A successor may stand there already: a new router looked before this news came.
-        if !self.ends(&owner, died.life) {
+        let is_latest = self.ends(&owner, died.life);
+        let now = self.seed.links.clock.now();
+        let pause = match died.end {
+            End::Panicked if is_latest => self.family.pause_ms(&owner, now),
+            _ => 0,
+        };
+        self.seed.links.router.events.restarted(&owner, died.end, (now, pause));
+        if !is_latest {
             return;
         }
         match died.end {
@@ -201,7 +208,6 @@ impl Handler<Died> for Router {
             }
             End::Restarted => self.respawn(&owner),
             End::Panicked => {
-                let pause = self.family.pause_ms(&owner, self.seed.links.clock.now());
                 tracing::error!(kind = owner.kind(), id = %owner.id(), pause_ms = pause, "an owner panicked and is replaced");
                 if pause == 0 {
                     self.respawn(&owner);

@@ -76,6 +76,8 @@ pub struct News {
     pub changed: BTreeSet<OwnerHash>,
     /// Rows that ended; one that moved has left this connection under the same generation.
     pub ended: Vec<Row>,
+    /// Connections that were taken then, behind what ended: when, and until when, epoch ms.
+    pub begun: Vec<(ConnectionId, Millis, Millis)>,
 }
 
 impl Default for LeaseBook {
@@ -205,6 +207,7 @@ impl LeaseBook {
         };
         self.held.insert(claim.connection.clone(), claim.owner.clone());
         self.rows.insert(claim.owner.clone(), Entry { row: row.clone(), running: 0 });
+        self.news.begun.push((row.connection.clone(), now, row.expires_at));
         self.news.changed.insert(claim.owner.clone());
         Ok(row)
     }
@@ -234,6 +237,7 @@ impl LeaseBook {
             self.news.changed.insert(claim.owner.clone());
             entry.row.provider = claim.provider.clone();
             entry.row.connection = claim.connection.clone();
+            self.news.begun.push((claim.connection.clone(), now, entry.row.expires_at));
         }
         Ok(entry.row.clone())
     }

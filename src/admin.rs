@@ -11,6 +11,7 @@ mod cooldowns;
 mod decisions;
 mod entities;
 mod errors;
+mod events;
 mod explain;
 mod gates;
 mod health;
@@ -140,6 +141,7 @@ pub fn routes(
         .service(only("/api/actors", web::get().to(actors::list)))
         .service(only("/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
+        .service(only("/api/events", web::get().to(events::listen)))
         .service(only("/api/decisions", web::get().to(decisions::list)))
         .service(only("/api/route/explain", web::post().to(explain::explain)))
         .service(only("/api/usage/history", web::get().to(usage::history)))

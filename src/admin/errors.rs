@@ -46,6 +46,12 @@ pub(super) enum Refusal {
     /// The body is longer than so many bytes.
     #[error("the body is larger than the {0} bytes that are accepted")]
     TooLarge(usize),
+    /// As many listen to events as may.
+    #[error("{0} listen to events already; close one of them")]
+    TooManyListeners(usize),
+    /// The process ends.
+    #[error("switchtower is shutting down")]
+    Draining,
     /// Nothing can be sealed.
     #[error("there is no key to seal secrets with; the log of the start says why")]
     NoKey,
@@ -73,7 +79,7 @@ impl Refusal {
 }
 
 /// Every code of the management API's own errors.
-pub(super) const CODES: [&str; 9] = [
+pub(super) const CODES: [&str; 11] = [
     "unauthorized",
     "not_found",
     "service_unavailable",
@@ -83,6 +89,8 @@ pub(super) const CODES: [&str; 9] = [
     "already_exists",
     "ENTITY_FROM_FILE",
     "provider_in_use",
+    "too_many_listeners",
+    "draining",
 ];
 
 impl ResponseError for Refusal {
@@ -90,7 +98,9 @@ impl ResponseError for Refusal {
         match self {
             Self::Unauthorised => StatusCode::UNAUTHORIZED,
             Self::NotFound(..) => StatusCode::NOT_FOUND,
-            Self::Unavailable | Self::Unkept | Self::NoKey => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable | Self::Unkept | Self::NoKey | Self::TooManyListeners(_) | Self::Draining => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Invalid(..) | Self::Fields(..) => StatusCode::BAD_REQUEST,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Exists(..) | Self::FromFile(_) | Self::Fixed(_) | Self::InUse(..) | Self::Terminal(..) => {
@@ -111,6 +121,8 @@ impl Refusal {
             Self::Unauthorised => "unauthorized",
             Self::NotFound(..) => "not_found",
             Self::Unavailable | Self::Unkept | Self::NoKey => "service_unavailable",
+            Self::TooManyListeners(_) => "too_many_listeners",
+            Self::Draining => Code::Draining.as_str(),
             Self::Terminal(..) => "terminal_state",
             Self::Invalid(..) | Self::Fields(..) => "invalid_request",
             Self::TooLarge(_) => Code::RequestTooLarge.as_str(),

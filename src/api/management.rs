@@ -32,6 +32,7 @@ pub(super) const ROWS: &[Operation] = &[
     operation(("get", "/api/actors/{kind}/{id}"), "one owner whole", (200, "Actor")).errors(&[401, 404, 503]),
     operation(("post", "/api/actors/{kind}/{id}/messages"), "an order to one owner; answers its new state", (200, "Actor")).body("Order").errors(CHANGE_OF_ONE),
     operation(("get", "/api/decisions"), "the latest requests, newest first", (200, "Decisions")).query(&[("limit", "int", "1 to 1000; absent: 100"), ("model", "text", "only those that asked for it"), ("connection", "text", "only those that tried it")]).errors(ASKED),
+    operation(("get", "/api/events"), "server-sent events of every change of a state; `Last-Event-ID` goes on behind the one it names", (200, "text/event-stream")).errors(&[400, 401, 503]),
     operation(("post", "/api/route/explain"), "the plan that such a request would get now; nothing is sent", (200, "Explanation")).body("ExplainRequest").errors(&[400, 401, 402, 403, 404, 409, 413, 429, 503]),
     operation(("get", "/api/usage/history"), "what requests took, by day (UTC)", (200, "UsageHistory")).query(&[("from", "text", "a day or an RFC 3339 instant; absent: 30 days in all"), ("to", "text", "likewise, included; absent: today"), ("groupBy", "'key'|'model'|'provider'|'connection'|'day'", "what rows are added up by")]).errors(&[400, 401, 503]),
     operation(("get", "/metrics"), "Prometheus text, or OpenMetrics if that is accepted; open to everybody with `metrics.public`", (200, "text/plain")).errors(LOOK),

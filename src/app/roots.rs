@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use actix::{Actor, AsyncContext};
 use actix_rt::ArbiterHandle;
+use actors::messages::Owner;
 use actors::router::family::Restored;
 use actors::router::{Router, Seed};
 use actors::watch::{DeathWatch, End};
@@ -123,10 +124,20 @@ impl Nursery {
         })
     }
 
+    fn tell(&self, root: Root, end: End, pause: Duration) {
+        let owner = match root {
+            Root::Router => Owner::Router,
+            Root::Store => Owner::Store,
+        };
+        let links = &self.seed.links;
+        links.router.events.restarted(&owner, end, (links.clock.now(), pause.as_millis() as u64));
+    }
+
     async fn replace(self, deaths: UnboundedSender<Death>, mut heard: UnboundedReceiver<Death>) {
         let mut crashes = [Crashes::default(); 2];
         while let Some(Death { root, end }) = heard.recv().await {
             let pause = crashes[root as usize].pause(end);
+            self.tell(root, end, pause);
             tokio::time::sleep(pause).await;
             match root {
                 Root::Router => {

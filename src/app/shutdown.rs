@@ -67,6 +67,8 @@ pub async fn stop(running: Running) {
 async fn drain(parts: Parts) {
     parts.gate.drain();
     parts.live.reloader.tower.closing.begin();
+    // Who only listens must not hold up the end.
+    parts.owners.router.events.close();
     let grace = **parts.live.reloader.grace.load();
     tracing::info!(in_flight = parts.gate.running(), ?grace, "draining");
     let drained = async {

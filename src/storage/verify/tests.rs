@@ -209,11 +209,8 @@ fn vault(key: u32) -> Vault {
     Vault::of_store("nowhere".as_ref(), Some(&format!("{key:064}"))).unwrap()
 }
 
-/// Rows of (tree, key, what is closed of it) with a store that another key has sealed in part.
-#[test]
-fn contract_7_what_does_not_open_is_told_by_row_and_part_and_never_its_value() {
-    let folder = Folder::new("verify-sealed");
-    let database = Database::open(&folder.0.join("store")).unwrap();
+/// Rows that were sealed with the key 1, and with another one.
+fn seal_some(database: &Database) {
     let seal = |key: u32, record: &str, text: &str| vault(key).seal(record, text).unwrap();
     let secrets = format!(r#"{{"apiKey":"{CANARY}"}}"#);
     let put = |tree: Tree, key: &str, data: String| {
@@ -250,7 +247,13 @@ fn contract_7_what_does_not_open_is_told_by_row_and_part_and_never_its_value() {
     };
     put(Tree::Handoffs, "s/m", handoff(1));
     put(Tree::Handoffs, "s/n", handoff(1));
+}
 
+#[test]
+fn contract_7_what_does_not_open_is_told_by_row_and_part_and_never_its_value() {
+    let folder = Folder::new("verify-sealed");
+    let database = Database::open(&folder.0.join("store")).unwrap();
+    seal_some(&database);
     let mut told = Vec::new();
     let vault = vault(1);
     let counts = database.verify(Some(&vault), &mut |found| match found {

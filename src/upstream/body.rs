@@ -67,13 +67,15 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// `expected`: the length that was stated.
+    /// `expected`: the length that was stated. By some statuses there is no body, whatever else is
+    /// stated: nobody waits for one.
     pub(super) fn new(
         response: awc::ClientResponse,
         expected: Option<u64>,
         ends_with_connection: bool,
     ) -> Self {
-        Self { response, expected, received: 0, ends_with_connection, part: Bytes::new(), is_over: false }
+        let is_over = matches!(response.status().as_u16(), 204 | 304);
+        Self { response, expected, received: 0, ends_with_connection, part: Bytes::new(), is_over }
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {

@@ -204,3 +204,20 @@ fn a_connection_that_ends_behind_an_interim_head_is_a_failure() {
         assert_eq!(world.order("connection", "a-1", serde_json::json!({"message": "reset"})).status, 200);
     }
 }
+
+/// RFC 9110 15.3.5, 15.4.5: by its status there is no body, so nobody waits for it.
+#[test]
+fn an_answer_of_no_body_is_over_with_its_head() {
+    let lengths = ["HTTP/1.0 204 No Content\r\n\r\n", "HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n"];
+    let chunked = ["HTTP/1.1 204 No Content\r\ntransfer-encoding: chunked\r\n\r\n"];
+    let unchanged =
+        ["HTTP/1.0 304 Not Modified\r\n\r\n", "HTTP/1.1 304 Not Modified\r\ncontent-length: 5\r\n\r\n"];
+    for head in lengths.into_iter().chain(chunked).chain(unchanged) {
+        let world = Setup::new().provider("a", 1).provider("b", 1).combo("m", &["a", "b"]).start();
+        world.upstream("a").answers(Answer::raw(head).hangs());
+        let asked = Instant::now();
+        world.ask("m").served_by("b");
+        assert!(asked.elapsed() < Duration::from_millis(1_500), "{head}");
+        eventually("its connection is closed", || world.upstream("a").closed() == 1);
+    }
+}

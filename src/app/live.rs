@@ -7,8 +7,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use actors::mailbox::Unanswered;
 use actors::messages::Barrier;
+use actors::permit::Owners;
 use arc_swap::{ArcSwap, ArcSwapOption};
+use futures_util::future::join_all;
 use policy::strategy;
 use tokio::sync::Mutex;
 
@@ -46,6 +49,22 @@ pub struct Live {
     current: ArcSwap<Loaded>,
     store: Arc<ArcSwapOption<actix::Addr<Store>>>,
     pub(super) reloader: Reloader,
+}
+
+/// Every owner has read what was posted to it so far, and the board says so: an owner lives on another
+/// thread than the router that told it.
+pub(super) async fn all_heard(owners: &Owners) {
+    let router = || async {
+        // Of one that is being replaced nothing is waited for.
+        let _: Result<(), Unanswered> = owners.router.mailbox.ask(Barrier).await;
+    };
+    router().await;
+    let (providers, connections) = (owners.directory.providers(), owners.directory.connections());
+    join_all(providers.iter().map(|provider| provider.mailbox.ask(Barrier))).await;
+    join_all(connections.iter().map(|connection| connection.mailbox.ask(Barrier))).await;
+    // The first hears what they have said, the second the fold that it caused.
+    router().await;
+    router().await;
 }
 
 /// Resolves the file's text with the process's environment and what is stored.
@@ -125,7 +144,7 @@ impl Live {
         self.recall(&prepared).await;
         self.current.store(self.reloader.apply(prepared));
         ground.stored = stored;
-        let _ = self.reloader.owners.router.mailbox.ask(Barrier).await;
+        all_heard(&self.reloader.owners).await;
         Ok(answer)
     }
 

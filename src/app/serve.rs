@@ -140,19 +140,10 @@ fn with_stored(loaded: Loaded, database: &Database, vault: &Vault) -> Result<(Lo
 /// The owners have published themselves and the board is shared.
 async fn owners_up(owners: &Owners) -> Result<(), ServeError> {
     let up = async {
-        // Once for the router's start, then for each owner's own news, then for the router to have read it.
         while owners.router.mailbox.ask(Barrier).await.is_err() {
             tokio::task::yield_now().await;
         }
-        for provider in owners.directory.providers() {
-            let _ = provider.mailbox.ask(Barrier).await;
-        }
-        for connection in owners.directory.connections() {
-            let _ = connection.mailbox.ask(Barrier).await;
-        }
-        for _ in 0..2 {
-            let _ = owners.router.mailbox.ask(Barrier).await;
-        }
+        live::all_heard(owners).await;
     };
     let late = |_| ServeError::System("the owners did not come up in time".into());
     tokio::time::timeout(OWNERS_LIMIT, up).await.map_err(late)

@@ -23,6 +23,10 @@ ASKED = [
     ("post", "/api/providers", None, {"provider": "claude-a", "id": "made", "apiKey": "sk-0123456789abcdef", "rateLimitOverrides": {"rpd": 5}}, 201),
     ("patch", "/api/providers/{id}", "/api/providers/made", {"priority": 7, "maxConcurrent": 2}, 200),
     ("post", "/api/providers", None, {"provider": "claude-a", "priority": "high"}, 400),
+    ("patch", "/api/providers", None, {"ids": ["made", "nobody"], "isActive": True}, 200),
+    ("patch", "/api/providers", None, {"ids": [], "isActive": True}, 400),
+    ("post", "/api/providers/import", None, {"entries": [{"provider": "claude-a", "name": "rows", "apiKey": "sk-0123456789abcdef", "rateLimitOverrides": {"rpd": 5}}, {"provider": "nobody"}]}, 200),
+    ("post", "/api/providers/bulk", None, {"provider": "claude-a", "entries": [{"name": "row", "apiKey": "sk-0123456789abcdef"}]}, 200),
     ("post", "/api/providers/{id}/test", "/api/providers/claude-a-1/test", {"model": "steady"}, 200),
     ("post", "/api/provider-nodes", None, {"id": "box", "auth": "local", "format": "openai", "baseUrl": "http://127.0.0.1:9/v1", "headers": {"x-team": "blue"}}, 201),
     ("patch", "/api/provider-nodes/{id}", "/api/provider-nodes/box", {"timeouts": {"connect": "2s"}}, 200),
@@ -87,7 +91,7 @@ class Document:
         content = described.get("content", {})
         if not self.tally.check(kind in content if body else not content, f"{claim} has a type it names", kind):
             return
-        if kind == "application/json":
+        if body and kind == "application/json":
             faults = self.faults(content[kind]["schema"], json.loads(body))
             self.tally.check(not faults, f"{claim} has the shape it names", faults[:3])
 
@@ -108,6 +112,10 @@ def look(document, client, path, item):
         status, headers, body = client.ask("GET", address, headers=HEADERS)
         document.tally.check(status == 200, f"GET {address} is there", f"{status} {body[:200]}")
         document.holds(item["get"], "get", address, status, headers, body)
+        if "head" in item:
+            status, headers, body = client.ask("HEAD", address, headers=HEADERS)
+            document.tally.check(status == 200 and not body, f"HEAD {address} is there", f"{status} {body[:200]}")
+            document.holds(item["head"], "head", address, status, headers, body)
 
 
 def ask(document, client, asked):

@@ -8,6 +8,7 @@ mod combo_reports;
 mod combos;
 mod connection_test;
 mod cooldowns;
+mod dashboard;
 mod decisions;
 mod entities;
 mod errors;
@@ -152,6 +153,7 @@ pub fn routes(
         .service(at("/api/combos/metrics").guard(Get()).to(combo_reports::metrics))
         .service(at("/api/combos/auto").guard(Get()).to(combo_reports::auto));
     entity_routes(config);
+    dashboard::routes(config);
     config
         .service(
             only("/api/models/alias", web::get().to(aliases::all))

@@ -85,8 +85,12 @@ fn id(operation: &Operation) -> String {
     id
 }
 
+fn is_page(operation: &Operation) -> bool {
+    operation.path.starts_with("/dashboard")
+}
+
 fn tag(operation: &Operation) -> &'static str {
-    let operators = operation.path.starts_with("/api/") || operation.path == "/metrics";
+    let operators = is_page(operation) || operation.path.starts_with("/api/") || operation.path == "/metrics";
     if operators { "operators" } else { "clients" }
 }
 
@@ -94,6 +98,7 @@ fn tag(operation: &Operation) -> &'static str {
 fn security(operation: &Operation) -> Value {
     match (operation.path, operation.method) {
         ("/healthz" | "/readyz", _) | (_, "options") => json!([{}]),
+        _ if is_page(operation) => json!([{}]),
         ("/v1/session-leases", _) => json!([{"bearer": []}, {"apiKey": []}]),
         _ if operation.is_of_clients() => json!([{"bearer": []}, {"apiKey": []}, {}]),
         ("/api/monitoring/health", "get" | "head") | ("/metrics", _) => json!([{"bearer": []}, {}]),

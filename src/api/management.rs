@@ -43,6 +43,15 @@ pub(super) const ROWS: &[Operation] = &[
     operation(("delete", "/api/models/alias"), "takes one away, named in the query or the body", (200, "Aliases")).query(&[("from", "text", "the alias that goes")]).maybe("AliasGone").errors(CHANGE_OF_ONE),
     operation(("get", "/api/rate-limits"), "which connections have a local limiter, and how it fares", (200, "RateLimits")).errors(LOOK),
     operation(("post", "/api/rate-limits"), "protects a connection, or takes that back", (200, "Protected")).body("ProtectRequest").errors(&[400, 401, 404, 413, 503]),
+    operation(("get", "/dashboard"), "the operators' page; open, what it shows needs a session", (200, "text/html")),
+    operation(("get", "/dashboard/style.css"), "how it looks", (200, "text/css")),
+    operation(("get", "/dashboard/api.js"), "its calls of this API", (200, "text/javascript")),
+    operation(("get", "/dashboard/app.js"), "its start", (200, "text/javascript")),
+    operation(("get", "/dashboard/dom.js"), "what it is made of", (200, "text/javascript")),
+    operation(("get", "/dashboard/events.js"), "its ear", (200, "text/javascript")),
+    operation(("get", "/dashboard/explain.js"), "who would be asked", (200, "text/javascript")),
+    operation(("get", "/dashboard/requests.js"), "the latest requests", (200, "text/javascript")),
+    operation(("get", "/dashboard/standing.js"), "how things stand", (200, "text/javascript")),
     operation(("get", "/api/openapi.json"), "this document", (200, "object")).errors(LOOK),
 ];
 

@@ -247,3 +247,18 @@ fn metrics_are_prometheus_text_or_what_is_accepted() {
         assert_eq!(reply.text().ends_with("# EOF\n"), ends, "{accept}");
     }
 }
+
+/// Whoever may ask could fill the memory: a thousand rows are kept, and a body may be 32 MiB.
+#[test]
+fn a_name_that_is_too_long_is_remembered_in_part() {
+    let world = Setup::new().provider("a", 1).start();
+    for (model, length) in
+        [(format!("a/{}", "x".repeat(510)), 512), (format!("a/{}", "ö".repeat(500_000)), 515)]
+    {
+        world.ask(&model);
+        let row = &world.admin("/api/decisions?limit=1").json()["decisions"][0];
+        let kept = row["model"].as_str().unwrap();
+        assert_eq!(kept.len(), length, "{row}");
+        assert!(model.starts_with(kept.trim_end_matches('…')));
+    }
+}

@@ -12,12 +12,24 @@ use crate::telemetry::{Attempted, Decision};
 /// The status of a request whose client has left: there was nobody to tell it.
 const LEFT: u16 = 499;
 
+/// Bytes of a model's name that are remembered: a longer one is refused, but its request has a row.
+const LONGEST_NAME: usize = 512;
+
+/// The name that a client wrote, cut if it is longer than any name may be: what is remembered of
+/// strangers is bounded.
+fn remembered(model: &Arc<str>) -> Arc<str> {
+    match model.len() {
+        0..=LONGEST_NAME => model.clone(),
+        _ => format!("{}…", &model[..model.floor_char_boundary(LONGEST_NAME)]).into(),
+    }
+}
+
 /// What is remembered of a request whose answer begins now, without its id, status and cost.
 pub fn decision(inquiry: &Inquiry, mut story: Story, at: Millis) -> Decision {
     story.excluded.append(&mut story.unfit);
     Decision {
         at,
-        model: inquiry.model.clone(),
+        model: remembered(&inquiry.model),
         key: inquiry.key.clone(),
         session: inquiry.traits.session.clone(),
         strategy: story.strategy,

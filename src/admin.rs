@@ -18,6 +18,7 @@ mod gates;
 mod health;
 mod input;
 mod keys;
+mod logins;
 mod mappings;
 mod metrics;
 mod model_cooldowns;
@@ -91,6 +92,8 @@ pub struct Admin {
     pub live: Arc<Live>,
     /// Seals the secrets of stored connections.
     pub vault: Arc<Vault>,
+    /// Who is logged in.
+    pub logins: Logins,
 }
 
 impl Admin {
@@ -103,6 +106,7 @@ impl Admin {
 }
 
 pub use access::elsewhere;
+pub use logins::Logins;
 pub use providers::switch_off;
 
 /// Adds the management routes.
@@ -119,6 +123,8 @@ pub fn routes(
         .service(
             only("/api/monitoring/health", get().to(health::show)).route(web::delete().to(reset::forget)),
         )
+        .service(only("/api/auth/login", web::post().to(logins::login)))
+        .service(only("/api/auth/logout", web::post().to(logins::logout)))
         .service(only("/api/resilience/reset", web::post().to(reset::reset)))
         .service(
             only("/api/resilience", web::get().to(settings::resilience))

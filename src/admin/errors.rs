@@ -13,6 +13,12 @@ pub(super) enum Refusal {
     /// No token, or a wrong one.
     #[error("an admin token is required: `Authorization: Bearer TOKEN`")]
     Unauthorised,
+    /// The cookie alone, from a page of another site.
+    #[error("a page of another site may not do this; a program sends `Authorization: Bearer TOKEN`")]
+    Foreign,
+    /// As many wrong tokens wait for their answers as may.
+    #[error("too many logins with a wrong token; a right one goes through")]
+    Guessing,
     /// Nothing of that name.
     #[error("there is no {0} `{1}`")]
     NotFound(String, String),
@@ -79,8 +85,10 @@ impl Refusal {
 }
 
 /// Every code of the management API's own errors.
-pub(super) const CODES: [&str; 11] = [
+pub(super) const CODES: [&str; 13] = [
     "unauthorized",
+    "cross_origin",
+    "too_many_logins",
     "not_found",
     "service_unavailable",
     "terminal_state",
@@ -97,6 +105,8 @@ impl ResponseError for Refusal {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::Unauthorised => StatusCode::UNAUTHORIZED,
+            Self::Foreign => StatusCode::FORBIDDEN,
+            Self::Guessing => StatusCode::TOO_MANY_REQUESTS,
             Self::NotFound(..) => StatusCode::NOT_FOUND,
             Self::Unavailable | Self::Unkept | Self::NoKey | Self::TooManyListeners(_) | Self::Draining => {
                 StatusCode::SERVICE_UNAVAILABLE
@@ -110,7 +120,11 @@ impl ResponseError for Refusal {
     }
 
     fn error_response(&self) -> HttpResponse {
-        HttpResponse::build(self.status_code()).json(json!({"error": self.told()}))
+        let mut response = HttpResponse::build(self.status_code());
+        if let Self::Guessing = self {
+            response.insert_header(("retry-after", "1"));
+        }
+        response.json(json!({"error": self.told()}))
     }
 }
 
@@ -119,6 +133,8 @@ impl Refusal {
     pub(super) fn told(&self) -> Value {
         let code = match self {
             Self::Unauthorised => "unauthorized",
+            Self::Foreign => "cross_origin",
+            Self::Guessing => "too_many_logins",
             Self::NotFound(..) => "not_found",
             Self::Unavailable | Self::Unkept | Self::NoKey => "service_unavailable",
             Self::TooManyListeners(_) => "too_many_listeners",

@@ -56,6 +56,14 @@ pub(super) fn id(body: &mut Map<String, Value>) -> Result<Option<String>, Refusa
 /// Longest body of an operator, bytes.
 const LONGEST: usize = 256 * 1024;
 
+/// A body that did not come, of which at most `limit` bytes are taken.
+pub(super) fn of_unread(unread: &Unread, limit: usize) -> Refusal {
+    match unread {
+        Unread::TooLarge => Refusal::TooLarge(limit),
+        Unread::Stalled | Unread::Broken => Refusal::invalid("body", "ended before it was complete"),
+    }
+}
+
 /// A body, as it came.
 pub(super) struct Body(Bytes);
 
@@ -79,10 +87,7 @@ fn body(
         let payload = payload.await.expect("a payload is there");
         match read(payload, request.headers(), most).await {
             Ok(body) => Ok(body),
-            Err(Unread::TooLarge) => Err(Refusal::TooLarge(most)),
-            Err(Unread::Stalled | Unread::Broken) => {
-                Err(Refusal::invalid("body", "ended before it was complete"))
-            }
+            Err(unread) => Err(of_unread(&unread, most)),
         }
     }
 }

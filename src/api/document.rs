@@ -1,5 +1,7 @@
 //! The table of addresses as an OpenAPI 3.1 document.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::shapes::{SHAPES, Shape};
@@ -33,6 +35,7 @@ pub fn document(codes: &[KnownCode], own: &[&str]) -> Value {
         "components": {
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "clients: a client key; operators: the admin token, or a key with scope `manage`"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "switchtower_session", "description": "operators: of `POST /api/auth/login`; what changes something must come from a page of switchtower's own"},
                 "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "a client key, as Anthropic's clients send it"},
             },
             "schemas": schemas(codes, own),
@@ -101,8 +104,11 @@ fn security(operation: &Operation) -> Value {
         _ if is_page(operation) => json!([{}]),
         ("/v1/session-leases", _) => json!([{"bearer": []}, {"apiKey": []}]),
         _ if operation.is_of_clients() => json!([{"bearer": []}, {"apiKey": []}, {}]),
-        ("/api/monitoring/health", "get" | "head") | ("/metrics", _) => json!([{"bearer": []}, {}]),
-        _ => json!([{"bearer": []}]),
+        ("/api/auth/login", _) => json!([{}]),
+        ("/api/monitoring/health", "get" | "head") | ("/metrics", _) => {
+            json!([{"bearer": []}, {"session": []}, {}])
+        }
+        _ => json!([{"bearer": []}, {"session": []}]),
     }
 }
 
@@ -113,7 +119,10 @@ fn responses(operation: &Operation) -> Value {
         "operators" => "ManagementError",
         _ => "ClientError",
     };
-    for status in operation.errors {
+    // With the cookie alone, a page of another site asks in vain.
+    let foreign = (tag(operation) == "operators" && !matches!(operation.method, "get" | "head")).then_some(403);
+    let errors: BTreeSet<u16> = operation.errors.iter().copied().chain(foreign).collect();
+    for status in &errors {
         let mut refusal = match good {
             _ if operation.method == "head" => json!({"description": reason(*status)}),
             "text/plain" => {
@@ -148,7 +157,7 @@ fn reason(status: u16) -> &'static str {
         400 => "the request is not what it must be",
         401 => "a token or key is needed",
         402 => "it would cost more than it may",
-        403 => "the key may not do this",
+        403 => "the key may not do this, or a page of another site asks",
         404 => "there is nothing of that name",
         408 => "the body came too slowly",
         409 => "it does not go with how things stand",

@@ -16,6 +16,8 @@ pub(super) const ROWS: &[Operation] = &[
     operation(("get", "/api/monitoring/health"), "everything at a glance; without a token only `status`", (200, "Health")),
     operation(("head", "/api/monitoring/health"), "the same without a body", (200, "")),
     operation(("delete", "/api/monitoring/health"), "closes every breaker", (200, "Reset")).errors(LOOK),
+    operation(("post", "/api/auth/login"), "opens a session for the admin token, or a key with scope `manage`; sets the cookie `switchtower_session`", (204, "")).body("Login").errors(&[400, 401, 413, 429, 503]),
+    operation(("post", "/api/auth/logout"), "ends the session of the cookie, and takes the cookie back", (204, "")).errors(LOOK),
     operation(("post", "/api/resilience/reset"), "closes all breakers, or one", (200, "Reset")).maybe("ResetRequest").errors(BODY_OF_ONE),
     operation(("get", "/api/resilience"), "the numbers of `[resilience]` that are in force", (200, "object")).errors(LOOK),
     operation(("patch", "/api/resilience"), "changes what it names; null takes it back", (200, "object")).body("ResiliencePatch").errors(CHANGE),

@@ -31,7 +31,7 @@ use super::secrets::Secrets;
 use super::serve::client_settings;
 use super::spending;
 use super::tokens::TokenRoom;
-use crate::admin::Admin;
+use crate::admin::{Admin, Logins};
 use crate::http::state::{Gate, HttpSettings};
 use crate::relay::{Closing, Gates, ToolCaps, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
@@ -179,6 +179,7 @@ impl Base {
             started: std::time::Instant::now(),
             tokens: origins.tokens.clone(),
             vault: origins.vault,
+            logins: Logins::default(),
             live: Arc::new(Live::new(
                 origins.config.to_owned(),
                 loaded,

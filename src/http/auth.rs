@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use policy::ids::ConnectionId;
-use policy::keys::Fallen;
+use policy::keys::{Fallen, Schedule};
 use policy::time::Millis;
 use sha2::{Digest, Sha256};
 
@@ -124,10 +124,11 @@ impl Keys {
         self.required
     }
 
-    /// The key stands, may manage, and is not outside its hours.
-    pub fn manages(&self, key: &str, now: Millis) -> bool {
-        self.standing(key, now).is_some_and(|policy| {
-            policy.manage && policy.rules.schedule.is_none_or(|schedule| schedule.at(now).is_ok())
+    /// The key of this hash, if it stands, may manage, and is not outside its hours.
+    pub fn manager(&self, hash: &[u8; 32], now: Millis) -> Option<&Arc<KeyPolicy>> {
+        self.by_hash.get(hash).filter(|policy| {
+            let (rules, is_open) = (&policy.rules, |schedule: Schedule| schedule.at(now).is_ok());
+            policy.manage && rules.standing.at(now).is_ok() && rules.schedule.is_none_or(is_open)
         })
     }
 

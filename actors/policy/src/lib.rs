@@ -31,6 +31,7 @@ pub mod latency;
 pub mod lease;
 pub mod limiter;
 pub mod lockout;
+pub mod login;
 pub mod pipeline;
 pub mod plan;
 pub mod preflight;

@@ -148,7 +148,9 @@ fn every_linked_file_exists() {
     for link in readme.split("](").skip(1) {
         let target = link.split(')').next().expect("split has a first part");
         if let Some(anchor) = target.strip_prefix('#') {
-            let heads = readme.lines().filter_map(|line| line.strip_prefix("## "));
+            let heads = readme.lines();
+            let heads =
+                heads.filter_map(|line| line.strip_prefix("### ").or_else(|| line.strip_prefix("## ")));
             let mut heads = heads.map(|head| head.to_lowercase().replace(' ', "-"));
             assert!(heads.any(|head| head == anchor), "README links to #{anchor}, which is no heading");
         } else if !target.contains("://") {

@@ -15,6 +15,10 @@ from tower import TOKEN, Client, Tally, Tower
 HEADERS = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
 # what is asked with a body: method, path, its address, body, the status that is wanted
 ASKED = [
+    ("post", "/api/auth/login", None, {"token": TOKEN}, 204),
+    ("post", "/api/auth/login", None, {"token": "wrong"}, 401),
+    ("post", "/api/auth/login", None, {"key": TOKEN}, 400),
+    ("post", "/api/auth/logout", None, None, 204),
     ("post", "/api/route/explain", None, {"model": "demo"}, 200),
     ("post", "/api/route/explain", None, {"model": "nobody/nothing"}, 404),
     ("post", "/api/actors/{kind}/{id}/messages", "/api/actors/connection/demo-a-1/messages", {"message": "cool", "for": "1h"}, 200),

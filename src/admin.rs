@@ -4,6 +4,7 @@
 mod access;
 mod actors;
 mod aliases;
+mod audit;
 mod combo_reports;
 mod combos;
 mod connection_test;
@@ -31,6 +32,7 @@ mod rate_limits;
 mod reset;
 mod settings;
 mod tokens;
+mod trail;
 mod usage;
 mod views;
 
@@ -49,12 +51,13 @@ use policy::ids::ConnectionId;
 use policy::token::TokenView;
 
 use self::entities::Entity;
+use self::trail::{at, only};
 use crate::app::Live;
+use crate::http::get;
 use crate::http::state::{Gate, HttpSettings};
-use crate::http::{at, get, only};
 use crate::relay::Worker;
 use crate::storage::{Flush, Health, Store, Vault};
-use crate::telemetry::Metrics;
+use crate::telemetry::{AuditLog, Metrics};
 
 /// What the control plane sees of the tokens of OAuth connections, and may order.
 pub trait TokenBook: Send + Sync {
@@ -94,6 +97,8 @@ pub struct Admin {
     pub vault: Arc<Vault>,
     /// Who is logged in.
     pub logins: Logins,
+    /// What operators have changed.
+    pub audit: Arc<AuditLog>,
 }
 
 impl Admin {
@@ -149,6 +154,7 @@ pub fn routes(
         .service(only("/api/actors/{kind}/{id}", web::get().to(actors::one)))
         .service(only("/api/actors/{kind}/{id}/messages", web::post().to(orders::order)))
         .service(only("/api/events", web::get().to(events::listen)))
+        .service(only("/api/audit", web::get().to(audit::list)))
         .service(only("/api/decisions", web::get().to(decisions::list)))
         .service(only("/api/route/explain", web::post().to(explain::explain)))
         .service(only("/api/usage/history", web::get().to(usage::history)))

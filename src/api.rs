@@ -29,6 +29,19 @@ pub struct Operation {
     pub good: (u16, &'static str),
     /// Statuses of refusals.
     pub errors: &'static [u16],
+    /// What it leaves in the audit.
+    pub audit: Audit,
+}
+
+/// What an operation leaves in the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audit {
+    /// Nothing: it only looks, or is of clients.
+    Nothing,
+    /// A row when it was done, under this word: `NOUN.VERB`.
+    Row(&'static str),
+    /// Nothing although it may look like a change; why.
+    Untold(&'static str),
 }
 
 const fn operation(
@@ -36,7 +49,7 @@ const fn operation(
     says: &'static str,
     good: (u16, &'static str),
 ) -> Operation {
-    Operation { method, path, says, query: &[], body: None, good, errors: &[] }
+    Operation { method, path, says, query: &[], body: None, good, errors: &[], audit: Audit::Nothing }
 }
 
 impl Operation {
@@ -57,6 +70,16 @@ impl Operation {
 
     const fn errors(mut self, errors: &'static [u16]) -> Self {
         self.errors = errors;
+        self
+    }
+
+    const fn does(mut self, action: &'static str) -> Self {
+        self.audit = Audit::Row(action);
+        self
+    }
+
+    const fn untold(mut self, reason: &'static str) -> Self {
+        self.audit = Audit::Untold(reason);
         self
     }
 
@@ -85,6 +108,17 @@ pub fn methods(registered: &str) -> Option<&'static str> {
         methods
     });
     METHODS.get(template(registered).as_str()).map(String::as_str)
+}
+
+/// The methods of a path as it is registered that leave a row in the audit, and what it calls them.
+pub fn actions(registered: &str) -> Vec<(&'static str, &'static str)> {
+    let path = template(registered);
+    let rows = operations().filter(|operation| operation.path == path);
+    rows.filter_map(|operation| match operation.audit {
+        Audit::Row(action) => Some((operation.method, action)),
+        Audit::Nothing | Audit::Untold(_) => None,
+    })
+    .collect()
 }
 
 /// A registered path as the table has it: without patterns, and without the other prefix of clients.

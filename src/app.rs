@@ -16,7 +16,7 @@ mod spending;
 mod tokens;
 
 pub use descriptors::make_room;
-pub use live::{ChangeError, Live};
+pub use live::{ChangeError, Live, State, Turn};
 pub use plans::{
     blueprint, endpoints, execution_limit, gate_settings, http_settings, is_protected, offered_models,
 };

@@ -5,6 +5,7 @@
 //! interval. When the disk fails, routing goes on from memory and the news waits.
 
 mod actor;
+mod audit;
 mod codec;
 mod database;
 mod history;
@@ -22,6 +23,7 @@ mod vault;
 mod verify;
 
 pub use actor::{Dirty, Flush, Health, Keep, Store, Waiting};
+pub use audit::ReadAudit;
 pub use codec::{Record, Unreadable};
 pub use database::{Database, OpenError};
 pub use history::{ReadUsage, Unread};

@@ -1,10 +1,12 @@
 //! What is counted and logged. Log lines go to stderr; metrics are read at `/metrics`.
 
+mod audit;
 mod book;
 mod combo_book;
 mod decisions;
 mod metrics;
 
+pub use audit::{AuditLog, AuditRow, AuditRows, MOST_ROWS, Unwritten};
 pub use book::{Book, Taken};
 pub use combo_book::{ComboBook, ComboFared, Fared, Over, Try};
 pub use decisions::{Attempted, Decision, Decisions};

@@ -14,16 +14,18 @@ use actix_web::http::header::{COOKIE, HOST, HeaderMap, ORIGIN};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, ResponseError, web};
 use arc_swap::ArcSwap;
 use policy::login::Digest;
+use serde_json::Value;
 use subtle::ConstantTimeEq;
 
 use super::Admin;
 use super::errors::Refusal;
 use super::logins::SESSION;
+use super::trail::Trail;
 use crate::http::auth::{bearer, hash};
 use crate::http::not_found;
 use crate::http::state::HttpSettings;
 
-/// Who manages, as logs call them.
+/// Who manages, as logs and the audit call them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Admin,
@@ -130,15 +132,29 @@ fn is_of(origin: &str, host: &str) -> bool {
 
 /// An operator's way to the control plane. The first argument of a handler: whoever is no operator
 /// is refused before a body is read, with 401 and nothing else.
-pub(super) struct Operator(web::Data<Admin>);
+pub(super) struct Operator {
+    admin: web::Data<Admin>,
+    trail: Trail,
+}
+
+impl Operator {
+    /// Tells the audit to whom something was done, and what that was like and is like now.
+    pub(super) fn tell(&self, target: Option<&str>, states: (Value, Value)) {
+        self.trail.tell(target, states);
+    }
+}
 
 impl FromRequest for Operator {
     type Error = Refusal;
     type Future = Ready<Result<Self, Refusal>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let admin = request.app_data::<web::Data<Admin>>().ok_or(Refusal::Unauthorised);
-        ready(manager(request).and_then(|_| Ok(Self(admin?.clone()))))
+        ready(manager(request).and_then(|who| {
+            let admin = request.app_data::<web::Data<Admin>>().ok_or(Refusal::Unauthorised)?.clone();
+            let trail = Trail::of(request);
+            trail.by(&who);
+            Ok(Self { admin, trail })
+        }))
     }
 }
 
@@ -158,7 +174,7 @@ impl Deref for Operator {
     type Target = Admin;
 
     fn deref(&self) -> &Admin {
-        &self.0
+        &self.admin
     }
 }
 

@@ -74,6 +74,19 @@ pub(super) async fn one(admin: Operator, path: web::Path<(String, String)>) -> R
     describe(&admin, find(&admin, &kind, &id)?).await
 }
 
+/// Its state in one word.
+pub(super) fn state(admin: &Admin, named: &Named) -> Value {
+    let (board, now) = (admin.owners.router.board.load(), admin.owners.clock.now());
+    let mut row = match named {
+        Named::Router => admin.router_row(),
+        Named::Store => admin.store_row(),
+        Named::Provider(shared) => admin.provider_row(shared, now),
+        Named::Connection(shared) => admin.connection_row(shared, &board, now),
+        Named::Lockout(shared) => admin.lockout_row(shared, &board, now),
+    };
+    row["state"].take()
+}
+
 /// The actor's row, its snapshot, and what it derives for now.
 pub(super) async fn describe(admin: &Admin, named: Named) -> Result<HttpResponse, Refusal> {
     let (board, now) = (admin.owners.router.board.load_full(), admin.owners.clock.now());

@@ -11,6 +11,8 @@ use super::access::Operator;
 use super::entities::{change, source_name};
 use super::errors::Refusal;
 use super::input::{self, Body, Object};
+use super::trail::difference;
+use crate::app::{State, Turn};
 use crate::settings::{Stored, check_aliases, lost_aliases};
 
 /// Every alias, and who made each.
@@ -32,18 +34,29 @@ pub(super) async fn set(admin: Operator, Object(body): Object) -> Result<HttpRes
     let wanted = wanted(body)?;
     let live = admin.live.clone();
     let names: Vec<String> = wanted.keys().cloned().collect();
-    change(&admin, move |stored: &mut Stored| {
+    let turn = change(&admin, move |stored: &mut Stored| {
         let checked = check_aliases(&live.current().settings, &wanted).map_err(Refusal::of)?;
         stored.aliases.extend(checked);
         Ok::<_, Refusal>(())
     })
     .await?;
     tracing::info!(aliases = ?names, "an operator set aliases");
+    let only = names.first().filter(|_| names.len() == 1);
+    admin.tell(only.map(String::as_str), told(&turn));
     let mut shown = all_aliases(&admin);
     if let Some(warning) = warning(&admin, &names) {
         shown["warning"] = warning;
     }
     Ok(HttpResponse::Ok().json(shown))
+}
+
+/// The aliases that have changed, and what they stand for.
+fn told<T>(turn: &Turn<T>) -> (Value, Value) {
+    let all = |state: &State| {
+        let aliases = state.loaded.settings.aliases.iter();
+        Some(aliases.map(|(name, alias)| (name.to_string(), Value::from(&*alias.to))).collect())
+    };
+    difference(all(&turn.before), all(&turn.after), &[])
 }
 
 /// What an operator is told of aliases that nobody answers to: catalogues may change, so they are kept.
@@ -87,7 +100,7 @@ pub(super) async fn delete(
     let from = named.or(query.into_inner().from);
     let from = from.ok_or_else(|| Refusal::invalid("from", "is missing, accepted: the alias that goes"))?;
     let (live, of) = (admin.live.clone(), from.clone());
-    change(&admin, move |stored: &mut Stored| match stored.aliases.remove(&of) {
+    let turn = change(&admin, move |stored: &mut Stored| match stored.aliases.remove(&of) {
         Some(_) => Ok(()),
         None => Err(match live.current().settings.aliases.contains_key(&of) {
             true => Refusal::Fixed(of),
@@ -96,5 +109,6 @@ pub(super) async fn delete(
     })
     .await?;
     tracing::info!(alias = %from, "an operator deleted an alias");
+    admin.tell(Some(&from), told(&turn));
     Ok(HttpResponse::Ok().json(all_aliases(&admin)))
 }

@@ -83,8 +83,11 @@ pub(super) async fn test(
         grant: None,
         forced: Forced::Not,
     };
+    let before = state(&admin, &shared);
     let shown = checkup(&worker, &target, dialect).await.ok_or(Refusal::Unavailable)?;
     tell(&admin, &shared, &shown.verdict).await;
+    let after = json!({"state": state(&admin, &shared), "verdict": shown.verdict.label()});
+    admin.tell(Some(&id), (json!({"state": before}), after));
     Ok(HttpResponse::Ok().json(report(&admin, &shared, &target, &shown)))
 }
 
@@ -106,9 +109,13 @@ async fn tell(admin: &Admin, shared: &Arc<ConnectionShared>, verdict: &Verdict) 
     admin.flush().await;
 }
 
-fn report(admin: &Admin, shared: &ConnectionShared, target: &Planned, shown: &Checkup) -> Value {
+fn state(admin: &Admin, shared: &ConnectionShared) -> &'static str {
     let (board, now) = (admin.owners.router.board.load(), admin.owners.clock.now());
-    let state = views::connection_state(board.connections.get(&shared.id).map(AsRef::as_ref), now);
+    views::connection_state(board.connections.get(&shared.id).map(AsRef::as_ref), now)
+}
+
+fn report(admin: &Admin, shared: &ConnectionShared, target: &Planned, shown: &Checkup) -> Value {
+    let state = state(admin, shared);
     let failure = match &shown.verdict {
         Verdict::Failure(failure) => Some(failure),
         Verdict::Success | Verdict::Neutral => None,

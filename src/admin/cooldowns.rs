@@ -93,6 +93,16 @@ enum Whom {
     These(BTreeSet<String>),
 }
 
+impl Whom {
+    /// The one that it is about, if it is one.
+    fn target(&self) -> Option<String> {
+        match self {
+            Self::All(provider) => provider.clone(),
+            Self::These(ids) => ids.first().filter(|_| ids.len() == 1).cloned(),
+        }
+    }
+}
+
 /// Reads `{"connectionIds": [..]}` or `{"all": true, "provider": ID?}`: exactly one of them.
 fn whom(body: &[u8]) -> Result<Whom, Refusal> {
     let fields = input::fields(body, &["connectionIds", "all", "provider"])?;
@@ -128,7 +138,9 @@ struct Counts {
 /// Clears cooldowns and locks of connections that are not terminal.
 pub(super) async fn clear(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
     let mut counts = Counts::default();
-    let connections = chosen(&admin, whom(&body)?, &mut counts)?;
+    let whom = whom(&body)?;
+    let target = whom.target();
+    let connections = chosen(&admin, whom, &mut counts)?;
     admin.settle_board().await;
     for shared in connections {
         clear_one(&admin, &shared, &mut counts).await;
@@ -137,10 +149,12 @@ pub(super) async fn clear(admin: Operator, body: Body) -> Result<HttpResponse, R
     admin.flush().await;
     let Counts { cleared, unchanged, skipped_terminal, lockouts_cleared } = counts;
     tracing::info!(cleared, lockouts_cleared, skipped_terminal, "an operator cleared cooldowns");
-    Ok(HttpResponse::Ok().json(json!({
+    let done = json!({
         "cleared": cleared, "unchanged": unchanged, "skippedTerminal": skipped_terminal,
         "lockoutsCleared": lockouts_cleared,
-    })))
+    });
+    admin.tell(target.as_deref(), (Value::Null, done.clone()));
+    Ok(HttpResponse::Ok().json(done))
 }
 
 /// An id that nobody has is unchanged; a provider that nobody has is a mistake.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpResponse, Resource, web};
 use policy::time::Millis;
 use serde_json::{Map, Value, json};
 
@@ -12,9 +12,9 @@ use super::Admin;
 use super::access::Operator;
 use super::errors::Refusal;
 use super::input::Object;
-use crate::app::Live;
+use super::trail::{Served, difference, only};
+use crate::app::{Live, State, Turn};
 use crate::http::errors::rfc3339;
-use crate::http::only;
 use crate::settings::{Loaded, Secret, Source, Stored, StoredEntities, StoredEntity};
 use crate::storage::Vault;
 
@@ -50,6 +50,10 @@ impl<'a> Seen<'a> {
     pub(super) async fn by(admin: &'a Admin) -> Self {
         let stored = admin.live.stored().await;
         Self { admin, loaded: admin.live.current(), stored }
+    }
+
+    pub(super) fn of(admin: &'a Admin, State { loaded, stored }: State) -> Self {
+        Self { admin, loaded, stored }
     }
 
     /// What a change is answered with: how it is now, and what is to be said of it.
@@ -94,6 +98,14 @@ pub(super) trait Entity: 'static {
     fn rows(seen: &Seen<'_>) -> Vec<Value>;
     /// One of them.
     fn show(seen: &Seen<'_>, id: &str) -> Result<Value, Refusal>;
+    /// The same for the audit: what a change can name, and what only a read shows.
+    fn fields(seen: &Seen<'_>, id: &str) -> Option<Value> {
+        Self::show(seen, id).ok()
+    }
+    /// Fields of one of them whose secrets differ, however they are masked.
+    fn veiled(_before: &Stored, _after: &Stored, _id: &str) -> Vec<&'static str> {
+        Vec::new()
+    }
     /// What an operator who changed it is told.
     fn warning(_: &Seen<'_>, _: &str) -> Option<Value> {
         None
@@ -112,7 +124,7 @@ pub(super) trait Entity: 'static {
 type Answer = Result<HttpResponse, Refusal>;
 
 /// The routes of one kind. `all`: what is asked of all of them.
-pub(super) fn routes<E: Entity>(config: &mut web::ServiceConfig, path: &str, all: actix_web::Resource) {
+pub(super) fn routes<E: Entity>(config: &mut web::ServiceConfig, path: &str, all: Resource<impl Served>) {
     let one = format!("{path}/{}", E::SEGMENT);
     config.service(all.route(web::post().to(create::<E>))).service(
         only(&one, web::get().to(show::<E>))
@@ -132,9 +144,10 @@ async fn show<E: Entity>(admin: Operator, id: web::Path<String>) -> Answer {
 
 async fn create<E: Entity>(admin: Operator, Object(body): Object) -> Answer {
     let edit = Edit::new(&admin);
-    let Made { id, idle, secret } = change(&admin, move |stored| E::create(&edit, stored, body)).await?;
+    let Turn { answer, before, after } = change(&admin, move |stored| E::create(&edit, stored, body)).await?;
+    let Made { id, idle, secret } = answer;
     tracing::info!(%id, "an operator made a {}", E::KIND);
-    let mut answer = Seen::by(&admin).await.answer::<E>(&id, &idle)?;
+    let mut answer = told::<E>(&admin, &id, before, after).answer::<E>(&id, &idle)?;
     let mut response = HttpResponse::Created();
     if let Some(secret) = secret {
         answer["key"] = secret.expose().into();
@@ -153,33 +166,54 @@ async fn patch<E: Entity>(admin: Operator, id: web::Path<String>, Object(body): 
     update::<E>(&admin, id.into_inner(), body, Mode::Patch).await
 }
 
-async fn update<E: Entity>(admin: &Admin, id: String, mut body: Map<String, Value>, mode: Mode) -> Answer {
+async fn update<E: Entity>(admin: &Operator, id: String, mut body: Map<String, Value>, mode: Mode) -> Answer {
     body.retain(|field, _| !E::READ_ONLY.contains(&field.as_str()));
-    let mut idle = Vec::new();
-    if !body.is_empty() || mode == Mode::Replace {
-        let (edit, of) = (Edit::new(admin), id.clone());
-        idle = change(admin, move |stored| E::update(&edit, stored, &of, (body, mode))).await?;
+    // Of what was read and is sent back as a change, nothing is left.
+    let is_change = !body.is_empty() || mode == Mode::Replace;
+    let (edit, of) = (Edit::new(admin), id.clone());
+    let Turn { answer: idle, before, after } = change(admin, move |stored| match is_change {
+        true => E::update(&edit, stored, &of, (body, mode)),
+        false => Ok(Vec::new()),
+    })
+    .await?;
+    if is_change {
         tracing::info!(%id, "an operator changed a {}", E::KIND);
     }
-    Ok(HttpResponse::Ok().json(Seen::by(admin).await.answer::<E>(&id, &idle)?))
+    Ok(HttpResponse::Ok().json(told::<E>(admin, &id, before, after).answer::<E>(&id, &idle)?))
 }
 
 async fn delete<E: Entity>(admin: Operator, id: web::Path<String>) -> Answer {
     let id = id.into_inner();
     let (edit, of) = (Edit::new(&admin), id.clone());
-    change(&admin, move |stored| E::remove(&edit, stored, of)).await?;
+    let Turn { before, after, .. } = change(&admin, move |stored| E::remove(&edit, stored, of)).await?;
     tracing::info!(%id, "an operator deleted a {}", E::KIND);
+    told::<E>(&admin, &id, before, after);
     Ok(HttpResponse::Ok().json(json!({"success": true})))
+}
+
+/// Tells the audit what has become of one of them; what is in force afterwards.
+fn told<'a, E: Entity>(admin: &'a Operator, id: &str, before: State, after: State) -> Seen<'a> {
+    let (before, after) = (Seen::of(admin, before), Seen::of(admin, after));
+    let fields = |seen: &Seen<'_>| {
+        let mut shown = E::fields(seen, id)?;
+        if let Some(fields) = shown.as_object_mut() {
+            fields.retain(|field, _| !E::READ_ONLY.contains(&field.as_str()));
+        }
+        Some(shown)
+    };
+    let veiled = E::veiled(&before.stored, &after.stored, id);
+    admin.tell(Some(id), difference(fields(&before), fields(&after), &veiled));
+    after
 }
 
 /// Changes what is stored, and waits until everybody sees it.
 pub(super) async fn change<T: 'static>(
     admin: &Admin,
     edit: impl FnOnce(&mut Stored) -> Result<T, Refusal> + 'static,
-) -> Result<T, Refusal> {
-    let answer = admin.live.change(edit).await?;
+) -> Result<Turn<T>, Refusal> {
+    let turn = admin.live.change(edit).await?;
     admin.settle_board().await;
-    Ok(answer)
+    Ok(turn)
 }
 
 /// Refuses a new name; what is not named, or is named as it is, goes on.

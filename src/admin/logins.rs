@@ -17,6 +17,7 @@ use super::Admin;
 use super::access::{Door, Operator, own_page, sessions};
 use super::errors::Refusal;
 use super::input::of_unread;
+use super::trail::Trail;
 use crate::http::auth::hash;
 use crate::http::body::read;
 
@@ -70,6 +71,7 @@ pub(super) async fn login(
     let Some(who) = opened else { return Err(refuse(&admin, &request).await) };
     let id = id()?;
     lock(&admin.logins.sessions).open(hash(&id), credential, admin.owners.clock.now());
+    Trail::of(&request).by(&who);
     tracing::info!(%who, "logged in");
     Ok(HttpResponse::NoContent().insert_header(("set-cookie", cookie(&request, &id, LIFE_MS))).finish())
 }

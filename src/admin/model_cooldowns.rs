@@ -93,6 +93,13 @@ pub(super) async fn remove(admin: Operator, body: Body) -> Result<HttpResponse, 
     admin.settle_board().await;
     admin.flush().await;
     tracing::info!(removed, "an operator removed locks");
+    match &which {
+        Which::All => admin.tell(None, (Value::Null, json!({"removed": removed}))),
+        Which::Model { provider, connection, model } => {
+            let target = connection.as_ref().unwrap_or(provider);
+            admin.tell(Some(target), (Value::Null, json!({"removed": removed, "model": model})));
+        }
+    }
     Ok(HttpResponse::Ok().json(json!({"removed": removed})))
 }
 

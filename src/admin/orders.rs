@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::Admin;
 use super::access::Operator;
-use super::actors::{Named, describe, find};
+use super::actors::{Named, describe, find, state};
 use super::errors::Refusal;
 use super::input::Body;
 
@@ -22,6 +22,17 @@ use super::input::Body;
 struct Order {
     name: String,
     for_ms: Option<Millis>,
+}
+
+impl Order {
+    /// The order, and the state it has found and left.
+    fn told(&self, before: Value, after: Value) -> (Value, Value) {
+        let mut is = json!({"message": self.name, "state": after});
+        if let Some(for_ms) = self.for_ms {
+            is["forMs"] = for_ms.into();
+        }
+        (json!({"state": before}), is)
+    }
 }
 
 /// Reads `{"message": NAME, "for": DURATION?}`.
@@ -72,6 +83,7 @@ pub(super) async fn order(
     if order.for_ms.is_some_and(|for_ms| for_ms == 0 || for_ms > LONGEST) {
         return Err(Refusal::invalid("for", "must be between 1ms and 30days"));
     }
+    let before = state(&admin, &named);
     let known = match &named {
         Named::Provider(shared) => tell_provider(&admin, shared, &order).await,
         Named::Connection(shared) => tell_connection(&admin, shared, &order).await?,
@@ -85,13 +97,13 @@ pub(super) async fn order(
     tracing::info!(%kind, %id, message = order.name, "an operator's order");
     admin.settle_board().await;
     admin.flush().await;
-    match named {
-        Named::Lockout(shared)
-            if admin.owners.directory.lockout(&shared.connection, &shared.key).is_none() =>
-        {
-            Ok(HttpResponse::Ok().json(json!({"kind": "lockout", "id": id, "state": "removed"})))
-        }
-        named => describe(&admin, named).await,
+    let is_gone = matches!(&named, Named::Lockout(shared)
+        if admin.owners.directory.lockout(&shared.connection, &shared.key).is_none());
+    let after = if is_gone { "removed".into() } else { state(&admin, &named) };
+    admin.tell(Some(&format!("{kind}/{id}")), order.told(before, after));
+    match is_gone {
+        true => Ok(HttpResponse::Ok().json(json!({"kind": "lockout", "id": id, "state": "removed"}))),
+        false => describe(&admin, named).await,
     }
 }
 

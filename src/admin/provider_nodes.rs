@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 use super::entities::{Edit, Entity, Made, Mode, Seen, describe_whole};
 use super::errors::Refusal;
 use super::providers::secrets::{GAP, mask};
-use crate::settings::{Kept, Provider, Secret, Settings, Source, Stored, connections_of, show_provider};
+use crate::settings::{
+    Kept, Provider, ProviderSecrets, Secret, Settings, Source, Stored, connections_of, show_provider,
+};
 
 /// Providers, by id.
 pub(super) struct Nodes;
@@ -30,6 +32,19 @@ impl Entity for Nodes {
     fn show(seen: &Seen<'_>, id: &str) -> Result<Value, Refusal> {
         let settings = &seen.loaded.settings;
         Ok(show(find(settings, id)?, settings, &seen.stored))
+    }
+
+    fn veiled(before: &Stored, after: &Stored, id: &str) -> Vec<&'static str> {
+        let own = |stored: &Stored| match stored.providers.get(id).map(|record| &record.secrets) {
+            Some(Kept::Open(own, _)) => own.clone(),
+            _ => ProviderSecrets::default(),
+        };
+        let (before, after) = (own(before), own(after));
+        let fields = [
+            ("headers", before.headers != after.headers),
+            ("oauth", before.client_secret != after.client_secret),
+        ];
+        fields.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
     }
 
     fn create(edit: &Edit, stored: &mut Stored, body: Map<String, Value>) -> Result<Made, Refusal> {

@@ -19,7 +19,7 @@ use super::Admin;
 use super::access::Operator;
 use super::entities::{Edit, Entity, Made, Mode, Seen, change};
 use super::errors::Refusal;
-use crate::settings::{Connection, Settings, Stored, idle_fields};
+use crate::settings::{Connection, SECRETS, Settings, Stored, StoredConnection, idle_fields};
 
 /// `?provider=`: only its connections.
 #[derive(Deserialize)]
@@ -60,6 +60,25 @@ impl Entity for Connections {
         let settings = &seen.loaded.settings;
         let connection = find(settings, id)?;
         Ok(json!({"connection": view::show(seen.admin, settings, &seen.stored, connection)}))
+    }
+
+    fn fields(seen: &Seen<'_>, id: &str) -> Option<Value> {
+        Some(Self::show(seen, id).ok()?["connection"].take())
+    }
+
+    fn veiled(before: &Stored, after: &Stored, id: &str) -> Vec<&'static str> {
+        let (before, after) = (before.connections.get(id), after.connections.get(id));
+        let own =
+            |record: Option<&StoredConnection>| record.map(|record| record.secrets.own()).unwrap_or_default();
+        let (mut was, mut is) = (own(before), own(after));
+        let pairs = was.by_field_mut().into_iter().zip(is.by_field_mut());
+        let fields = SECRETS.iter().map(|(field, _)| *field).zip(pairs);
+        let mut veiled: Vec<_> =
+            fields.filter_map(|(field, (was, is))| (was != is).then_some(field)).collect();
+        if before.map(|record| &record.proxy) != after.map(|record| &record.proxy) {
+            veiled.push(proxy::FIELD);
+        }
+        veiled
     }
 
     fn create(edit: &Edit, stored: &mut Stored, body: Map<String, Value>) -> Result<Made, Refusal> {

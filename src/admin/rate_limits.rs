@@ -15,7 +15,8 @@ use super::errors::Refusal;
 use super::gates::{self, Gates};
 use super::health;
 use super::input::{self, Body};
-use crate::app::{gate_settings, is_protected};
+use super::trail::difference;
+use crate::app::{State, gate_settings, is_protected};
 use crate::settings::{Connection, Settings};
 
 /// All connections and their limiters, by provider and id.
@@ -83,7 +84,7 @@ pub(super) async fn protect(admin: Operator, body: Body) -> Result<HttpResponse,
     };
     let enabled = fields.get("enabled").is_some_and(is_truthy);
     let (live, of) = (admin.live.clone(), id.clone());
-    change(&admin, move |stored| {
+    let turn = change(&admin, move |stored| {
         let loaded = live.current();
         if !loaded.settings.connections.iter().any(|known| known.id.as_str() == of) {
             return Err(Refusal::NotFound("connection".into(), of));
@@ -95,6 +96,8 @@ pub(super) async fn protect(admin: Operator, body: Body) -> Result<HttpResponse,
         Ok(())
     })
     .await?;
+    let flag = |state: &State| Some(json!({"rateLimitProtection": state.stored.protected.contains(&id)}));
+    admin.tell(Some(&id), difference(flag(&turn.before), flag(&turn.after), &[]));
     // The router has told its owner; when that answers, its limiters have come or gone (flow 5.6).
     if let Some(shared) = admin.owners.directory.connection(&id.as_str().into()) {
         let _ = shared.mailbox.ask(Barrier).await;

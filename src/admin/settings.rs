@@ -3,15 +3,14 @@
 //! A PATCH stores just what it names; it is refused whole or applied whole, on disk and known
 //! to every owner before the answer.
 
-use std::sync::Arc;
-
 use actix_web::HttpResponse;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::access::Operator;
 use super::errors::Refusal;
 use super::input::Body;
-use crate::app::{ChangeError, Live};
+use super::trail::difference;
+use crate::app::{ChangeError, Live, State, Turn};
 use crate::settings::{Finding, Origin, Patch, PatchFault, Section, Stored, legacy, tree};
 
 /// `GET /api/resilience`.
@@ -38,12 +37,12 @@ pub(super) async fn effective(admin: Operator) -> Result<HttpResponse, Refusal> 
 
 /// `PATCH /api/resilience`.
 pub(super) async fn patch_resilience(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
-    change(&admin.live, Section::Resilience, &body).await
+    change(&admin, Section::Resilience, &body).await
 }
 
 /// `PATCH /api/settings`.
 pub(super) async fn patch_settings(admin: Operator, body: Body) -> Result<HttpResponse, Refusal> {
-    change(&admin.live, Section::Settings, &body).await
+    change(&admin, Section::Settings, &body).await
 }
 
 /// A section as it is in force.
@@ -67,11 +66,14 @@ fn shown(live: &Live, section: Section) -> Value {
     sections
 }
 
-async fn change(live: &Arc<Live>, section: Section, body: &[u8]) -> Result<HttpResponse, Refusal> {
+async fn change(admin: &Operator, section: Section, body: &[u8]) -> Result<HttpResponse, Refusal> {
+    let live = &admin.live;
     let body: Value = serde_json::from_slice(body)
         .map_err(|error| Refusal::invalid("body", format!("must be a JSON object: {error}")))?;
     let reader = live.clone();
-    let patch = live.change(move |stored| edit(&reader, section, &body, stored)).await?;
+    let turn = live.change(move |stored| edit(&reader, section, &body, stored)).await?;
+    admin.tell(None, differs(&turn));
+    let patch = turn.answer;
     let keys: Vec<&str> = patch.changes.keys().chain(&patch.emptied).map(String::as_str).collect();
     tracing::info!(?keys, "an operator changed settings");
     let mut answer = shown(live, section);
@@ -81,6 +83,22 @@ async fn change(live: &Arc<Live>, section: Section, body: &[u8]) -> Result<HttpR
         answer["warnings"] = warnings.into();
     }
     Ok(HttpResponse::Ok().json(answer))
+}
+
+/// The values that have changed by their keys, and those that something stronger keeps as they were.
+fn differs<T>(Turn { before, after, .. }: &Turn<T>) -> (Value, Value) {
+    let values = |state: &State| {
+        let mut values = Map::new();
+        for entry in &state.loaded.effective {
+            // What connections have of their own comes later, under the same key.
+            values.entry(entry.key.as_str()).or_insert_with(|| entry.json.clone());
+        }
+        Some(Value::Object(values))
+    };
+    let (was, is) = (&before.stored.settings, &after.stored.settings);
+    let set = was.keys().chain(is.keys()).filter(|key| was.get(*key) != is.get(*key));
+    let set: Vec<&str> = set.map(String::as_str).collect();
+    difference(values(before), values(after), &set)
 }
 
 /// Reads the body against what is in force now: no other change comes between.

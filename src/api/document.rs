@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::shapes::{SHAPES, Shape};
-use super::{Operation, operations};
+use super::{Audit, Operation, operations};
 use crate::settings::{Extent, Section, connection_schema, entity_schema, section_schema};
 
 /// A code of an error: its text, the status it usually comes with, its meaning.
@@ -70,6 +70,9 @@ fn shown(operation: &Operation) -> Value {
         let parameter = |(name, kind, doc): &(&str, &str, &str)| json!({"name": name, "in": "query", "description": doc, "schema": schema(kind)});
         shown["parameters"] = operation.query.iter().map(parameter).collect();
     }
+    if let Audit::Row(action) = operation.audit {
+        shown["x-audit"] = action.into();
+    }
     if let Some((body, needed)) = operation.body {
         shown["requestBody"] =
             json!({"required": needed, "content": {"application/json": {"schema": schema(body)}}});
@@ -120,7 +123,8 @@ fn responses(operation: &Operation) -> Value {
         _ => "ClientError",
     };
     // With the cookie alone, a page of another site asks in vain.
-    let foreign = (tag(operation) == "operators" && !matches!(operation.method, "get" | "head")).then_some(403);
+    let foreign =
+        (tag(operation) == "operators" && !matches!(operation.method, "get" | "head")).then_some(403);
     let errors: BTreeSet<u16> = operation.errors.iter().copied().chain(foreign).collect();
     for status in &errors {
         let mut refusal = match good {

@@ -46,6 +46,8 @@ pub(super) const SHAPES: &[Shape] = &[
     ("Actor", "an owner; `snapshot` and `derived` when one is asked for; a lockout that an order ended has its state alone", &[("kind", "'router'|'provider'|'connection'|'lockout'|'store'"), ("id", "text"), ("mailbox?", "MailboxGauge"), ("restarts?", "int"), ("inFlight?", "int"), ("state", "text"), ("snapshot?", "object?"), ("derived?", "object?")]),
     ("MailboxGauge", "messages that wait, may wait, and were refused", &[("len", "int"), ("capacity", "int"), ("refused", "int")]),
     ("Order", "`for`: a duration such as 60s, from 1ms to 30days", &[("message", "'reset'|'trip'|'isolate'|'observe'|'cool'|'drain'|'undrain'|'restart'"), ("for?", "text")]),
+    ("Audit", "changes by operators", &[("items", "[AuditRow]")]),
+    ("AuditRow", "one of them; of `before` and `after` what changed, null: it was not there, or is gone; `action` is an operation's `x-audit`", &[("at", "time"), ("who", "text"), ("action", "text"), ("target", "text?"), ("before", "object?"), ("after", "object?")]),
     // routing
     ("Decisions", "the latest requests", &[("decisions", "[Decision]")]),
     ("Decision", "one request", &[("id", "text"), ("at", "time"), ("model", "text"), ("key", "text?"), ("session", "text?"), ("strategy", "text"), ("status", "int"), ("durationMs", "int"), ("overheadUs", "int"), ("attempts", "[Attempt]"), ("excluded", "[Excluded]")]),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{document, methods, operations};
+use super::{Audit, actions, document, methods, operations};
 
 fn whole() -> Value {
     document(&[("invalid_json", 400, "no JSON")], &["unauthorized"])
@@ -44,6 +44,36 @@ fn every_schema_that_is_named_is_there_and_every_one_that_is_there_is_named() {
     let there = document["components"]["schemas"].as_object().unwrap();
     let there: BTreeSet<&str> = there.keys().map(String::as_str).collect();
     assert_eq!(named, there);
+}
+
+/// What operators change, they change by one of these methods. Clients' requests are in the usage
+/// history and the decisions.
+#[test]
+fn whatever_an_operator_can_change_leaves_a_row_or_says_why_not() {
+    let mut untold = Vec::new();
+    for operation in operations() {
+        let looks = matches!(operation.method, "get" | "head" | "options") || operation.is_of_clients();
+        match operation.audit {
+            Audit::Nothing => assert!(looks, "{} {}", operation.method, operation.path),
+            Audit::Row(action) => {
+                let (noun, verb) = action.split_once('.').unwrap();
+                let is_word =
+                    |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
+                assert!(!looks && is_word(noun) && is_word(verb), "{} {action}", operation.path);
+            }
+            Audit::Untold(reason) => untold.push((operation.path, reason)),
+        }
+    }
+    assert_eq!(untold, [("/api/route/explain", "it answers what would be, and changes nothing")]);
+}
+
+#[test]
+fn the_changes_of_an_address_are_found_as_it_is_registered() {
+    assert_eq!(
+        actions("/api/combos/{id:.+}"),
+        [("put", "combo.update"), ("patch", "combo.update"), ("delete", "combo.delete")]
+    );
+    assert!(actions("/api/decisions").is_empty() && actions("/api/v1/messages").is_empty());
 }
 
 #[test]

@@ -36,7 +36,7 @@ use crate::http::state::{Gate, HttpSettings};
 use crate::relay::{Closing, Gates, ToolCaps, Tower, Worker};
 use crate::settings::{Loaded, Settings, Stored};
 use crate::storage::{Database, Health, Store, Vault, Waiting};
-use crate::telemetry::{Book, ComboBook, Decisions, KeyBook, Metrics};
+use crate::telemetry::{AuditLog, Book, ComboBook, Decisions, KeyBook, Metrics};
 use crate::upstream::{ClientSettings, Dialler, Endpoints, Proxies};
 
 /// What every worker of both servers shares.
@@ -69,6 +69,8 @@ pub(super) struct Base {
     pub(super) health: Arc<Health>,
     pub(super) store: Arc<ArcSwapOption<actix::Addr<Store>>>,
     pub(super) usage: Arc<Book>,
+    /// What operators have changed.
+    pub(super) audit: Arc<AuditLog>,
     pub(super) keys: Arc<KeyBook>,
     pub(super) gate: Arc<Gate>,
     /// What the environment says of outbound proxies.
@@ -103,6 +105,7 @@ impl Base {
             health: Arc::new(Health::default()),
             store: Arc::new(ArcSwapOption::empty()),
             usage: Arc::new(Book::default()),
+            audit: Arc::new(AuditLog::default()),
             keys: Arc::new(KeyBook::default()),
             gate: Arc::new(Gate::default()),
             proxies: Arc::new(proxies),
@@ -180,6 +183,7 @@ impl Base {
             tokens: origins.tokens.clone(),
             vault: origins.vault,
             logins: Logins::default(),
+            audit: self.audit.clone(),
             live: Arc::new(Live::new(
                 origins.config.to_owned(),
                 loaded,
@@ -190,8 +194,10 @@ impl Base {
         }
     }
 
-    /// What requests took today, as the store has it; and what keys with budgets have cost.
-    pub(super) fn restore_usage(&self, settings: &Settings, database: &Database) -> Result<(), sled::Error> {
+    /// What requests took today, as the store has it; what keys with budgets have cost; and where the
+    /// audit goes on.
+    pub(super) fn restore_books(&self, settings: &Settings, database: &Database) -> Result<(), sled::Error> {
+        self.audit.go_on(database.newest_audit()?);
         let now = self.owners.clock.now();
         self.usage.restore(database.usage_of(Day::of(now))?, now);
         if !spending::is_limited(settings) {
@@ -236,7 +242,7 @@ impl Base {
         Nursery {
             seed,
             database,
-            dirty: Arc::new(Waiting::of(self.usage.clone())),
+            dirty: Arc::new(Waiting::of(self.usage.clone(), self.audit.clone())),
             flush_interval: settings.store.flush_interval,
             health: self.health.clone(),
             store_home: store.handle(),

@@ -34,6 +34,26 @@ pub enum ChangeError {
     System(String),
 }
 
+/// What is in force, and what of it operators have stored.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// With the demo's entities.
+    pub loaded: Arc<Loaded>,
+    /// The part that the management API has set.
+    pub stored: Stored,
+}
+
+/// A change that was made; both states are the same if it changed nothing.
+#[derive(Debug)]
+pub struct Turn<T> {
+    /// What the edit answered.
+    pub answer: T,
+    /// What it began with. No other change came between.
+    pub before: State,
+    /// What it has made.
+    pub after: State,
+}
+
 /// What a change starts from.
 struct Ground {
     stored: Stored,
@@ -110,7 +130,7 @@ impl Live {
     pub async fn change<T, E>(
         self: &Arc<Self>,
         edit: impl FnOnce(&mut Stored) -> Result<T, E> + 'static,
-    ) -> Result<T, E>
+    ) -> Result<Turn<T>, E>
     where
         T: 'static,
         E: From<ChangeError> + 'static,
@@ -124,12 +144,13 @@ impl Live {
     async fn change_now<T, E: From<ChangeError>>(
         &self,
         edit: impl FnOnce(&mut Stored) -> Result<T, E>,
-    ) -> Result<T, E> {
+    ) -> Result<Turn<T>, E> {
         let mut ground = self.ground.lock().await;
         let mut stored = ground.stored.clone();
+        let before = State { loaded: self.current(), stored: stored.clone() };
         let answer = edit(&mut stored)?;
-        if stored == ground.stored {
-            return Ok(answer);
+        if stored == before.stored {
+            return Ok(Turn { answer, after: before.clone(), before });
         }
         // The text that was accepted last: a file that is being edited waits for its SIGHUP.
         let (text, merged) = (ground.text.clone(), stored.clone());
@@ -143,9 +164,10 @@ impl Live {
         self.keep(&stored).await?;
         self.recall(&prepared).await;
         self.current.store(self.reloader.apply(prepared));
-        ground.stored = stored;
+        ground.stored = stored.clone();
         all_heard(&self.reloader.owners).await;
-        Ok(answer)
+        let after = State { loaded: self.current(), stored };
+        Ok(Turn { answer, before, after })
     }
 
     /// The first budget needs what keys have cost so far.

@@ -101,7 +101,7 @@ pub async fn start(loaded: Loaded, config: &Path) -> Result<Running, ServeError>
     let settings = loaded.settings.clone();
     let proxies = Proxies::read(&|name| std::env::var(name).ok()).map_err(ServeError::System)?;
     let base = Base::new(&settings, &secrets.salt, proxies);
-    base.restore_usage(&settings, &database)?;
+    base.restore_books(&settings, &database)?;
     let tokens = base.tokens(&database, Vault::clone(&vault), &secrets.salt)?;
     let origins = Origins { config, stored, vault, demo_address, tokens: tokens.clone() };
     let shared = base.share(loaded, origins, &secrets)?;

@@ -17,7 +17,7 @@ use super::database::Database;
 use super::tokens::SaveTokens;
 use super::tree::Tree;
 use crate::settings::Stored;
-use crate::telemetry::Book;
+use crate::telemetry::{AuditLog, AuditRows, Book};
 
 /// How the store fares, for health and metrics.
 #[derive(Debug, Default)]
@@ -65,12 +65,13 @@ pub type Dirty = Arc<Waiting>;
 pub struct Waiting {
     owners: Mutex<HashMap<Owner, Option<Snapshot>>>,
     pub(super) usage: Arc<Book>,
+    pub(super) audit: Arc<AuditLog>,
 }
 
 impl Waiting {
-    /// Nothing yet but what this book will hold.
-    pub fn of(usage: Arc<Book>) -> Self {
-        Self { usage, ..Self::default() }
+    /// Nothing yet but what these two will hold.
+    pub fn of(usage: Arc<Book>, audit: Arc<AuditLog>) -> Self {
+        Self { usage, audit, ..Self::default() }
     }
 }
 
@@ -119,11 +120,12 @@ impl Store {
     /// Writes what waits; on failure it goes on waiting, under what is newer.
     fn write(&mut self) -> Result<(), String> {
         let dirty = self.dirty.clone();
-        let (mut taken, usage) = (Taken::from(&dirty), dirty.usage.take());
-        if taken.news.is_empty() && usage.rows.is_empty() {
+        let (mut taken, usage, audit) = (Taken::from(&dirty), dirty.usage.take(), dirty.audit.take());
+        if taken.news.is_empty() && usage.rows.is_empty() && audit.rows.is_empty() {
             return Ok(());
         }
-        let written = self.write_batches(&taken.news, &usage.rows).map_err(|error| error.to_string());
+        let written = self.write_batches(&taken.news, &usage.rows, &audit.rows);
+        let written = written.map_err(|error| error.to_string());
         let was_failing = self.health.failing.swap(written.is_err(), Ordering::Relaxed);
         match &written {
             Ok(()) if was_failing => tracing::info!("the store can be written again"),
@@ -138,6 +140,7 @@ impl Store {
         if written.is_ok() {
             taken.news.clear();
             usage.done();
+            audit.done();
             self.health.bytes.store(self.database.size(), Ordering::Relaxed);
         }
         written
@@ -147,9 +150,11 @@ impl Store {
         &mut self,
         waiting: &HashMap<Owner, Option<Snapshot>>,
         usage: &[Written],
+        audit: &AuditRows,
     ) -> Result<(), sled::Error> {
         self.write_owners(waiting)?;
         self.database.keep_usage(usage)?;
+        self.database.keep_audit(audit)?;
         let today = self.dirty.usage.day();
         if today > self.swept {
             self.database.drop_usage(today)?;

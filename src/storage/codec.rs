@@ -153,6 +153,7 @@ pub(super) fn read(tree: Tree, key: &[u8], value: &[u8]) -> Result<Record, Unrea
         | Tree::Aliases
         | Tree::Pools
         | Tree::History
+        | Tree::Audit
         | Tree::Tokens
         | Tree::Meta
         | Tree::Quarantine => Err(Unreadable::Key),

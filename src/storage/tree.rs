@@ -38,6 +38,8 @@ pub enum Tree {
     Handoffs,
     /// What requests took, by day, key and who answered.
     History,
+    /// What operators have changed, by number.
+    Audit,
     /// Tokens of OAuth connections by id.
     Tokens,
     /// Hashes of what was made at first start.
@@ -48,7 +50,7 @@ pub enum Tree {
 
 impl Tree {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Breakers,
         Self::Connections,
         Self::Lockouts,
@@ -66,6 +68,7 @@ impl Tree {
         Self::LastGood,
         Self::Handoffs,
         Self::History,
+        Self::Audit,
         Self::Tokens,
         Self::Meta,
         Self::Quarantine,
@@ -96,6 +99,7 @@ impl Tree {
             Self::LastGood => "last_good",
             Self::Handoffs => "handoffs",
             Self::History => "usage_history",
+            Self::Audit => "audit_log",
             Self::Tokens => "oauth_tokens",
             Self::Meta => "meta",
             Self::Quarantine => "quarantine",

@@ -7,7 +7,7 @@ use super::kept_connections;
 use super::sealed::parts;
 use super::tree::Tree;
 use super::vault::Vault;
-use super::{history, kept, kept_entities, kept_keys, kept_providers, meta, tokens};
+use super::{audit, history, kept, kept_entities, kept_keys, kept_providers, meta, tokens};
 use crate::settings::{QuotaPool, Stored, StoredEntity};
 
 /// Longest key that is told, characters: whoever wrote it may have written anything.
@@ -161,6 +161,7 @@ fn check(tree: Tree, key: &[u8], value: &[u8]) -> Result<(), Unreadable> {
         Tree::Aliases => kept_entities::read(tree, key, value, Ok::<String, _>).map(drop),
         Tree::Pools => kept_entities::read(tree, key, value, Ok::<QuotaPool, _>).map(drop),
         Tree::History => history::read(key, value).map(drop),
+        Tree::Audit => audit::read(key, value).map(drop),
         Tree::Tokens => tokens::read(key, value).map(drop),
         Tree::Meta => meta::check(key, value),
         _ => Ok(()),

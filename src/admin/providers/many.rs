@@ -12,6 +12,8 @@ use crate::admin::access::Operator;
 use crate::admin::entities::{Edit, Mode, Seen, change};
 use crate::admin::errors::Refusal;
 use crate::admin::input::Object;
+use crate::admin::trail::difference;
+use crate::app::{State, Turn};
 use crate::settings::{Stored, idle_fields};
 
 /// Most that are switched at once.
@@ -34,9 +36,18 @@ pub(in crate::admin) async fn switch(admin: Operator, Object(body): Object) -> A
     let ids: Option<BTreeSet<String>> = listed.iter().map(|id| id.as_str().map(str::to_owned)).collect();
     let ids = ids.filter(|_| (1..=MOST_SWITCHED).contains(&listed.len())).ok_or_else(wrong)?;
     let edit = Edit::new(&admin);
-    let (updated, not_found) = change(&admin, move |stored| switch_each(&edit, stored, ids, active)).await?;
+    let only = ids.first().filter(|_| ids.len() == 1).cloned();
+    let turn = change(&admin, move |stored| switch_each(&edit, stored, ids, active)).await?;
+    admin.tell(only.as_deref(), difference(Some(flags(&turn.before)), Some(flags(&turn.after)), &[]));
+    let (updated, not_found) = turn.answer;
     tracing::info!(updated, active, "an operator switched connections");
     Ok(HttpResponse::Ok().json(json!({"updated": updated, "notFound": not_found})))
+}
+
+/// Which connections are on.
+fn flags(state: &State) -> Value {
+    let connections = state.loaded.settings.connections.iter();
+    connections.map(|one| (one.id.to_string(), json!({"isActive": one.active}))).collect()
 }
 
 fn switch_each(
@@ -119,8 +130,9 @@ type Row = Result<(String, Vec<String>), Refusal>;
 
 async fn made(admin: &Operator, rows: Vec<Result<Fields, Refusal>>) -> Answer {
     let edit = Edit::new(admin);
-    let rows = change(admin, move |stored| Ok::<_, Refusal>(make_each(&edit, stored, rows))).await?;
-    let seen = Seen::by(admin).await;
+    let Turn { answer: rows, after, .. } =
+        change(admin, move |stored| Ok::<_, Refusal>(make_each(&edit, stored, rows))).await?;
+    let seen = Seen::of(admin, after);
     let (mut created, mut errors, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     for (index, row) in rows.iter().enumerate() {
         match row {
@@ -139,6 +151,9 @@ async fn made(admin: &Operator, rows: Vec<Result<Fields, Refusal>>) -> Answer {
             }
         }
     }
+    let ids =
+        created.iter().filter_map(|one| Some((one["id"].as_str()?.to_owned(), one["provider"].clone())));
+    admin.tell(None, (Value::Null, ids.collect()));
     tracing::info!(created = created.len(), failed = errors.len(), "an operator made connections");
     let mut answer = json!({
         "total": rows.len(), "success": created.len(), "failed": errors.len(), "created": created, "errors": errors,

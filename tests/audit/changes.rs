@@ -1,0 +1,55 @@
+//! One change by each operation that the table of addresses knows to make one.
+
+/// What is asked of each operation that changes something, in an order in which all of it works:
+/// method, path in the table, its address (empty: the same), body.
+type Change = (&'static str, &'static str, &'static str, &'static str);
+
+#[rustfmt::skip] // one change, one line
+pub const CHANGES: &[Change] = &[
+    ("post", "/api/auth/login", "", r#"{"token":"process-test"}"#),
+    ("post", "/api/auth/logout", "", ""),
+    ("post", "/api/provider-nodes", "", r#"{"id":"box","auth":"apikey","format":"openai","baseUrl":"http://127.0.0.1:9/v1"}"#),
+    ("put", "/api/provider-nodes/{id}", "/api/provider-nodes/box", r#"{"auth":"apikey","format":"openai","baseUrl":"http://127.0.0.1:9/v2"}"#),
+    ("patch", "/api/provider-nodes/{id}", "/api/provider-nodes/box", r#"{"passthroughModels":true}"#),
+    ("post", "/api/providers", "", r#"{"provider":"box","id":"made","apiKey":"sk-0123456789abcdef"}"#),
+    ("put", "/api/providers/{id}", "/api/providers/made", r#"{"provider":"box","name":"Made"}"#),
+    ("patch", "/api/providers/{id}", "/api/providers/made", r#"{"priority":7}"#),
+    ("post", "/api/rate-limits", "", r#"{"connectionId":"made","enabled":true}"#),
+    ("post", "/api/providers/{id}/test", "/api/providers/demo-a-1/test", r#"{"model":"steady"}"#),
+    ("patch", "/api/providers", "", r#"{"ids":["made"],"isActive":false}"#),
+    ("post", "/api/providers/bulk", "", r#"{"provider":"box","entries":[{"id":"b1","apiKey":"sk-b1-0123456789abcdef"}]}"#),
+    ("post", "/api/providers/import", "", r#"{"entries":[{"provider":"box","id":"i1","apiKey":"sk-i1-0123456789abcdef"}]}"#),
+    ("delete", "/api/providers/{id}", "/api/providers/b1", ""),
+    ("delete", "/api/providers/{id}", "/api/providers/i1", ""),
+    ("delete", "/api/providers/{id}", "/api/providers/made", ""),
+    ("delete", "/api/provider-nodes/{id}", "/api/provider-nodes/box", ""),
+    ("post", "/api/keys", "", r#"{"name":"k"}"#),
+    ("put", "/api/keys/{id}", "/api/keys/k", r#"{"noLog":true}"#),
+    ("patch", "/api/keys/{id}", "/api/keys/k", r#"{"maxSessions":3}"#),
+    ("post", "/api/quota-pools", "", r#"{"id":"p","name":"pool","connections":["demo-a-1"]}"#),
+    ("put", "/api/quota-pools/{id}", "/api/quota-pools/p", r#"{"name":"pond","connections":["demo-a-1"]}"#),
+    ("patch", "/api/quota-pools/{id}", "/api/quota-pools/p", r#"{"name":"lake"}"#),
+    ("delete", "/api/quota-pools/{id}", "/api/quota-pools/p", ""),
+    ("delete", "/api/keys/{id}", "/api/keys/k", ""),
+    ("post", "/api/combos", "", r#"{"name":"turns","models":["demo-a/steady"]}"#),
+    // Read, this address is another one.
+    ("post", "/api/combos", "", r#"{"name":"metrics","models":["demo-a/steady"]}"#),
+    ("patch", "/api/combos/{id}", "/api/combos/metrics", r#"{"strategy":"random"}"#),
+    ("put", "/api/combos/{id}", "/api/combos/turns", r#"{"models":["demo-b/steady"]}"#),
+    ("patch", "/api/combos/{id}", "/api/combos/turns", r#"{"config":{"maxRetries":2}}"#),
+    ("post", "/api/model-combo-mappings", "", r#"{"id":"m","pattern":"gpt-*","comboId":"turns"}"#),
+    ("put", "/api/model-combo-mappings/{id}", "/api/model-combo-mappings/m", r#"{"pattern":"o-*","comboId":"turns"}"#),
+    ("patch", "/api/model-combo-mappings/{id}", "/api/model-combo-mappings/m", r#"{"priority":2}"#),
+    ("delete", "/api/model-combo-mappings/{id}", "/api/model-combo-mappings/m", ""),
+    ("delete", "/api/combos/{id}", "/api/combos/turns", ""),
+    ("post", "/api/models/alias", "", r#"{"from":"fast","to":"demo-a/steady"}"#),
+    ("delete", "/api/models/alias", "/api/models/alias?from=fast", ""),
+    ("patch", "/api/resilience", "", r#"{"providerBreaker":{"apikey":{"failureThreshold":9}}}"#),
+    ("patch", "/api/settings", "", r#"{"sessionAffinityTtlMs":61000}"#),
+    ("put", "/api/settings", "", r#"{"sessionAffinityTtlMs":62000}"#),
+    ("post", "/api/actors/{kind}/{id}/messages", "/api/actors/provider/demo-b/messages", r#"{"message":"trip","for":"1h"}"#),
+    ("post", "/api/resilience/reset", "", r#"{"provider":"demo-b"}"#),
+    ("delete", "/api/monitoring/health", "", ""),
+    ("post", "/api/resilience/cooldowns", "", r#"{"connectionIds":["demo-a-1"]}"#),
+    ("delete", "/api/resilience/model-cooldowns", "", r#"{"provider":"demo-a","model":"m"}"#),
+];

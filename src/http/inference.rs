@@ -98,7 +98,9 @@ async fn answer(
     }
     let traits = traits(request.headers(), &peeked.parts, body.len(), wanted);
     let tools = peeked.parts.tools();
-    let (model, span, stream) = (peeked.model.into(), peeked.span, peeked.stream);
+    let (model, span) = (peeked.model.into(), peeked.span);
+    // Numbers come in no stream, whatever their request says.
+    let stream = peeked.stream && route.answers().is_some();
     let inquiry = Inquiry {
         id: policy.as_ref().is_none_or(|policy| !policy.rules.no_log).then(|| id.clone()),
         route,

@@ -172,6 +172,26 @@ fn fc_092_a_long_answer_flows_behind_the_blank_lines() {
 }
 
 #[test]
+fn fc_092_numbers_are_no_stream_whatever_their_request_says() {
+    let rows = [
+        ("/v1/embeddings", "{\"object\":\"list\",\"data\":[]}"),
+        ("/v1/messages/count_tokens", "{\"input_tokens\":3}"),
+    ];
+    for (route, answer) in rows {
+        let section = "[stream]\nearly_commit = \"50ms\"\nearly_commit_json = \"50ms\"\nheartbeat = \"50ms\"";
+        let world = Setup::new().section(section).provider("a", 1).start();
+        let gate = Gate::default();
+        world.upstream("a").answers(Answer::json(200, answer).held_by(&gate));
+        let mut wire = world.open(route, &json!({"model": "a/x", "stream": true, "input": "x"}));
+        wire.read_until(|reply| reply.text().len() >= 3);
+        gate.open();
+        let reply = wire.reply();
+        assert_eq!((reply.status, reply.text().trim_start(), reply.end), (200, answer, End::Complete));
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+    }
+}
+
+#[test]
 fn fc_092_what_is_known_in_time_keeps_its_status_and_its_headers() {
     let world = padded();
     world.upstream("a").answers(Answer::status(400));

@@ -90,7 +90,7 @@ async fn ask(worker: &Worker, endpoint: &Endpoint, route: Route, body: Bytes) ->
         Ok(_) => End::Status(status),
         Err(Unfit::Ended(end)) => end,
         Err(Unfit::Late) => End::StallBeforeCommit,
-        Err(Unfit::Failed(_) | Unfit::Breaks(_)) => End::Empty,
+        Err(Unfit::Failed(_) | Unfit::Breaks(_) | Unfit::Events(..)) => End::Empty,
     };
     Shown { status: Some(status), ..Shown::end(end) }
 }

@@ -23,6 +23,7 @@ use crate::formats::body::is_complete_json;
 use crate::formats::brackets::Brackets;
 use crate::formats::quality::predicates::breach;
 use crate::formats::quality::{Quality, judge};
+use crate::formats::sse;
 use crate::upstream::AnswerBody;
 
 /// Longer answers commit at this size.
@@ -48,6 +49,8 @@ pub(super) enum Unfit {
     Breaks(Breach),
     /// It took longer than it may.
     Late,
+    /// It is a stream of events that begins so, whatever it is called.
+    Events(Bytes, Box<AnswerBody>),
 }
 
 impl From<End> for Unfit {
@@ -99,6 +102,9 @@ pub(super) async fn whole(
         None => allowed.next(&mut body).await?,
     };
     let Some(first) = first else { return Err(End::Empty.into()) };
+    if answers.is_some() && sse::begins(&first) {
+        return Err(Unfit::Events(first, Box::new(body)));
+    }
     let mut read = Held::One(first);
     while read.len() < WHOLE {
         match allowed.next(&mut body).await? {

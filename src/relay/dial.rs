@@ -69,14 +69,21 @@ pub(super) enum Opened {
 
 impl Opened {
     /// Events; `first`: they were found under another label, and begin so.
-    fn events(mut head: Head, mut source: Source, first: Option<Bytes>) -> Self {
-        if let Some(first) = first {
-            let kind = HeaderValue::from_static("text/event-stream");
-            head.headers.insert(HeaderName::from_static("content-type"), kind);
-            source.feed(first);
-        }
-        Self::Stream(head, Box::new(source))
+    fn events(head: Head, source: Source, first: Option<Bytes>) -> Self {
+        let (head, source) = match first {
+            Some(first) => relabelled(head, source, first),
+            None => (head, Box::new(source)),
+        };
+        Self::Stream(head, source)
     }
+}
+
+/// Events that were found under another label.
+fn relabelled(mut head: Head, mut source: Source, first: Bytes) -> (Head, Box<Source>) {
+    let kind = HeaderValue::from_static("text/event-stream");
+    head.headers.insert(HeaderName::from_static("content-type"), kind);
+    source.feed(first);
+    (head, Box::new(source))
 }
 
 /// What an attempt was sent with: an upstream may repeat it.
@@ -149,6 +156,14 @@ impl Run<'_> {
                     Err(Unfit::Ended(end)) => Err(Fault::of(end)),
                     Err(Unfit::Breaks(breach)) => Err(Fault::breaks(breach)),
                     Err(Unfit::Late) => Err(Fault::late(Limit::Body)),
+                    // It is watched like any other, so that a cut is told as one.
+                    Err(Unfit::Events(first, body)) => {
+                        let bounds = self.bounds(&timeouts, None);
+                        let (clock, since) = (self.worker.tower.owners.clock, (self.asked_at, sent_at));
+                        let source = Source::new(*body, dialect, bounds, since, clock);
+                        let (head, source) = relabelled(head, source, first);
+                        self.begin(head, source, &opening, permit).await
+                    }
                     Err(Unfit::Failed(said)) => {
                         let status = sight::failure(&said).status;
                         let now = self.worker.tower.owners.clock.now();

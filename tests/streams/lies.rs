@@ -65,6 +65,35 @@ fn a_cut_among_events_is_told_whatever_their_label() {
     }
 }
 
+/// Who asked for none gets them as events, and hears of a cut; it was once half an answer under the
+/// label of a whole one.
+#[test]
+fn events_that_nobody_asked_for_are_watched_whatever_their_label() {
+    for label in LABELS.into_iter().chain(["content-type: text/event-stream\r\n"]) {
+        for dialect in ALL {
+            let mut body = dialect.body("m");
+            body["stream"] = json!(false);
+            let opening = dialect.opening();
+            let world = pair(dialect);
+            world.upstream("a").answers(labelled(label, &[&dialect.complete()]).last_chunk());
+            let reply = world.post(dialect.route, body.clone());
+            got(&reply, &dialect.complete());
+            assert_eq!(reply.header("content-type"), Some("text/event-stream"), "{label}");
+            assert_eq!(world.upstream("b").asked(), 0);
+
+            world.upstream("a").answers(labelled(label, &[&opening, dialect.text]).last_chunk());
+            let reply = world.post(dialect.route, body.clone());
+            assert_ne!(reply.end, End::Complete, "{label}{}", reply.text());
+            assert!(reply.text().contains("upstream_truncated"), "{label}{}", reply.text());
+
+            let world = pair(dialect);
+            world.upstream("a").answers(labelled(label, &[&opening, dialect.quota]).last_chunk());
+            got(&world.post(dialect.route, body), &dialect.complete());
+            assert_eq!(world.upstream("b").asked(), 1);
+        }
+    }
+}
+
 /// No client of a stream would find a word in it.
 #[test]
 fn json_under_the_label_of_a_stream_is_a_failed_attempt() {

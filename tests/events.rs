@@ -225,6 +225,22 @@ fn operators_alone_listen() {
     }
 }
 
+/// RFC 9112 6.1: it knows no chunks.
+#[test]
+fn who_speaks_http_1_0_listens_until_its_connection_ends() {
+    let site = site("old");
+    let process = site.start();
+    let mut stream = TcpStream::connect(&process.address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let head = format!("GET /api/events HTTP/1.0\r\nconnection: keep-alive\r\n{TOKEN}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map(|line| line.unwrap().to_lowercase());
+    let head: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    assert!(head[0].starts_with("http/1.0 200"), "{head:?}");
+    assert!(!head.iter().any(|line| line.starts_with("transfer-encoding")), "{head:?}");
+    assert_eq!(lines.next().unwrap(), ": listening");
+}
+
 #[test]
 fn so_many_listen_and_who_leaves_makes_room() {
     let site = site("many");

@@ -17,6 +17,7 @@ use serde_json::json;
 use super::access::{Operator, is_operator};
 use super::errors::Refusal;
 use super::views::instant;
+use crate::http::body::until_close;
 use crate::http::errors::rfc3339;
 use crate::http::state::HttpSettings;
 
@@ -38,11 +39,13 @@ pub(super) async fn listen(
         Deaf::TooMany => Refusal::TooManyListeners(MOST_LISTENERS),
         Deaf::Closed => Refusal::Draining,
     })?;
-    Ok(HttpResponse::Ok()
+    let mut response = HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-cache, no-transform"))
         .insert_header(("x-accel-buffering", "no"))
-        .streaming(told(Ear { listener, request, settings })))
+        .streaming(told(Ear { listener, request: request.clone(), settings }));
+    until_close(&request, &mut response);
+    Ok(response)
 }
 
 /// The event that a browser heard last.

@@ -182,16 +182,20 @@ impl<'a> Names<'a> {
         let members = combo.targets.iter().filter_map(|step| member(&step.target));
         let mut asked: Vec<_> = members.map(|member| (member, false)).collect();
         if let Some(Led::Combo(judge)) = self.judge(combo) {
-            let name = combo.config.strategy.fusion.judge.as_deref();
-            asked.push((judge, name.is_some_and(|name| self.combo(name).is_none())));
+            asked.push((judge, self.renames(combo)));
         }
         asked
     }
 
-    /// Every way from a combo back to itself by other names.
+    /// Its judge is named by an alias, or as a mapping has it.
+    fn renames(&self, combo: &Combo) -> bool {
+        combo.config.strategy.fusion.judge.as_ref().is_some_and(|name| self.combo(name).is_none())
+    }
+
+    /// Every way from a combo back to itself by other names, told where another name stands in it.
     fn circles(&self) -> BTreeSet<String> {
-        let ways = self.combos.iter().filter_map(|combo| self.circle(combo));
-        ways.map(|way| way.join(" -> ")).collect()
+        let renaming = self.combos.iter().filter(|combo| self.renames(combo));
+        renaming.filter_map(|combo| self.circle(combo)).map(|way| way.join(" -> ")).collect()
     }
 
     /// Whether a request comes through: all steps of a line speak its format, one target of others,

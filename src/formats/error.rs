@@ -117,7 +117,9 @@ pub fn body_of_event(dialect: Dialect, data: &[u8], status: u16) -> String {
     // It counts events, and this is none any more.
     error.remove("sequence_number");
     if !error.get("message").is_some_and(Value::is_string) {
-        error.insert("message".into(), "the upstream failed inside its stream".into());
+        let detail = error.get("detail").and_then(Value::as_str);
+        let message = detail.unwrap_or("the upstream failed inside its stream").to_owned();
+        error.insert("message".into(), message.into());
     }
     let whole = match dialect {
         Dialect::Anthropic => json!({"type": "error", "error": error}),

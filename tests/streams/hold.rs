@@ -7,12 +7,27 @@ use crate::{ALL, CHAT, Dialect, MESSAGES, RESPONSES, events, got, open_events, p
 #[test]
 fn fc_001_an_error_as_the_only_frame_is_a_failed_attempt() {
     for dialect in ALL {
-        for error in [dialect.overloaded.0, dialect.quota] {
+        for error in [dialect.overloaded.0, dialect.quota, DETAIL] {
             let world = pair(dialect);
             world.upstream("a").answers(events(&[": ping\n\n", error]));
             got(&dialect.ask(&world, "m"), &dialect.complete());
             assert_eq!((world.upstream("a").asked(), world.upstream("b").asked()), (1, 1));
         }
+    }
+}
+
+/// How web frameworks write an error, in no dialect.
+const DETAIL: &str = "data: {\"detail\":\"the worker is gone\"}\n\n";
+
+/// Its words are told in the client's dialect.
+#[test]
+fn fc_001_an_error_in_no_dialect_becomes_one_of_the_clients() {
+    for dialect in ALL {
+        let world = pair(dialect);
+        world.upstream("a").answers(events(&[DETAIL]));
+        let reply = dialect.ask(&world, "a/x");
+        assert_eq!((reply.status, reply.end), (502, End::Complete), "{}", reply.text());
+        assert_eq!(reply.json()["error"]["message"], "the worker is gone", "{}", reply.text());
     }
 }
 

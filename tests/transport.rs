@@ -14,6 +14,10 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_op
 use serde_json::json;
 use socket2::SockRef;
 use support::{Answer, End, Gate, Reply, Setup, Wire, World, eventually, post, within};
+use switchtower::app;
+use switchtower::settings::{Stored, load_with};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 const CHAT: &str = "/v1/chat/completions";
 const JSON: &str = "content-type: application/json\r\n";
@@ -60,6 +64,32 @@ fn a_client_that_stops_reading_is_bounded_by_the_write_stall_limit() {
     let wire = an_open_stream(&world, "data: {\"x\":1}\n\n");
     let client = wire.stream().local_addr().unwrap();
     let limit = with_socket(Some(world.address), client, |socket| socket.tcp_user_timeout().unwrap());
+    assert_eq!(limit, Some(Duration::from_secs(7)));
+}
+
+/// On an address of its own as well: who listens to events there stays for days, and few may.
+#[test]
+fn so_is_one_of_the_management_api() {
+    let folder = std::env::temp_dir().join(format!("switchtower-own-address-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = folder.join("config.toml");
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\nworkers = 1\nwrite_stall_timeout = \"7s\"\n\
+                [admin]\nlisten = \"127.0.0.1:0\"\ntoken = \"t\"\n[store]\npath = \"data\"\n";
+    std::fs::write(&config, text).unwrap();
+    let strategies = policy::strategy::names();
+    let loaded = load_with(&config, &|_| None, &strategies, &app::builtin(), &Stored::default()).unwrap();
+    let limit = actix_rt::System::new().block_on(async {
+        let running = app::start(loaded, &config).await.unwrap();
+        let address = running.admin_address.unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: h\r\n\r\n").await.unwrap();
+        assert_ne!(stream.read(&mut [0; 512]).await.unwrap(), 0, "it has been accepted");
+        let client = stream.local_addr().unwrap();
+        let limit = with_socket(Some(address), client, |socket| socket.tcp_user_timeout().unwrap());
+        app::stop(running).await;
+        limit
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(limit, Some(Duration::from_secs(7)));
 }
 

@@ -257,12 +257,14 @@ fn start_admin(
             .configure(http::probes)
             .default_service(web::to(admin::elsewhere))
     });
+    let stall = settings.server.write_stall_timeout;
     let server = server
         .workers(1)
         .tcp_nodelay(true)
         .h1_allow_half_closed(false)
         .shutdown_timeout(1)
         .disable_signals()
+        .on_connect(move |io, _| limit_write_stall(io, stall))
         .bind(listen)
         .map_err(|error| ServeError::Listen(listen, error))?;
     let address = server.addrs().first().copied();

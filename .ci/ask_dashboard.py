@@ -114,6 +114,7 @@ def orders(page):
     page.button("locks", "status-404", "Allow").click()
     page.page.click("#confirm-yes")
     page.comes("a model is allowed again", lambda: not page.rows("locks"))
+    page.comes("each order is in the audit", lambda: len(page.rows("audit")) >= 5)
 
 
 def explains(page):
@@ -144,6 +145,8 @@ def main():
             orders(page)
             explains(page)
             fits(page)
+            page.page.reload()
+            page.comes("a page that is opened anew goes on", lambda: page.page.is_visible("#board"))
             page.page.click("#leave")
             page.comes("who leaves is asked again", lambda: page.page.is_visible("#token"))
             page.page.reload()

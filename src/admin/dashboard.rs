@@ -30,11 +30,12 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
-static FILES: [File; 9] = [
+static FILES: [File; 10] = [
     file("/dashboard", HTML, include_str!("dashboard/index.html")),
     file("/dashboard/style.css", CSS, include_str!("dashboard/style.css")),
     file("/dashboard/api.js", JS, include_str!("dashboard/api.js")),
     file("/dashboard/app.js", JS, include_str!("dashboard/app.js")),
+    file("/dashboard/audit.js", JS, include_str!("dashboard/audit.js")),
     file("/dashboard/dom.js", JS, include_str!("dashboard/dom.js")),
     file("/dashboard/events.js", JS, include_str!("dashboard/events.js")),
     file("/dashboard/explain.js", JS, include_str!("dashboard/explain.js")),
@@ -70,7 +71,7 @@ fn show(file: &File, tag: &str, request: &HttpRequest) -> HttpResponse {
         .insert_header((CACHE_CONTROL, "no-cache"))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .insert_header((REFERRER_POLICY, "no-referrer"));
+        .insert_header((REFERRER_POLICY, "same-origin"));
     match is_known {
         true => answer.finish(),
         false => answer.content_type(file.media).body(file.text),

@@ -50,6 +50,7 @@ pub(super) const ROWS: &[Operation] = &[
     operation(("get", "/dashboard/style.css"), "how it looks", (200, "text/css")),
     operation(("get", "/dashboard/api.js"), "its calls of this API", (200, "text/javascript")),
     operation(("get", "/dashboard/app.js"), "its start", (200, "text/javascript")),
+    operation(("get", "/dashboard/audit.js"), "what operators changed", (200, "text/javascript")),
     operation(("get", "/dashboard/dom.js"), "what it is made of", (200, "text/javascript")),
     operation(("get", "/dashboard/events.js"), "its ear", (200, "text/javascript")),
     operation(("get", "/dashboard/explain.js"), "who would be asked", (200, "text/javascript")),

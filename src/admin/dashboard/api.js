@@ -53,13 +53,9 @@ export async function signIn(token) {
   try {
     await call("POST", "api/auth/login", { token });
   } catch (refused) {
-    if (refused.status !== 401) throw refused;
+    throw refused.status === 401 ? new Refused(401, "This token is not the admin token.") : refused;
   }
-  if (await isIn()) return;
-  bearer = token;
-  if (await isIn()) return;
-  bearer = null;
-  throw new Refused(401, "This token is not the admin token.");
+  if (!(await isIn())) bearer = token;
 }
 
 export async function signOut() {

@@ -1,6 +1,7 @@
 // The page: signs in, shows how things stand, and follows what changes.
 
 import { call, isIn, signIn, signOut } from "./api.js";
+import { audit } from "./audit.js";
 import { byId, clock, fill, say, tick, when } from "./dom.js";
 import { follow } from "./events.js";
 import * as explain from "./explain.js";
@@ -13,6 +14,7 @@ const LOOK_MS = 5000;
 const GATHER_MS = 250;
 const EVENTS_SHOWN = 100;
 const REQUESTS_SHOWN = 50;
+const CHANGES_SHOWN = 20;
 
 let session = null;
 let looking = null;
@@ -23,9 +25,10 @@ let changes = [];
 // === looking ===
 
 async function look() {
-  const [health, actors, cooldowns, locked, decisions] = await Promise.all([
+  const [health, actors, cooldowns, locked, decisions, changed] = await Promise.all([
     call("GET", "api/monitoring/health"), call("GET", "api/actors"), call("GET", "api/resilience/cooldowns"),
     call("GET", "api/resilience/model-cooldowns"), call("GET", `api/decisions?limit=${REQUESTS_SHOWN}`),
+    call("GET", `api/audit?limit=${CHANGES_SHOWN}`),
   ]);
   clock(health.timestamp);
   const rows = new Map(actors.actors.map((row) => [`${row.kind} ${row.id}`, row]));
@@ -35,6 +38,7 @@ async function look() {
     locks: standing.locks(locked, ordered),
   });
   requests(decisions);
+  audit(changed);
 }
 
 /// One look at a time; what changes meanwhile is looked at behind it.

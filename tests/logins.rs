@@ -89,7 +89,11 @@ fn fc_043_a_session_opens_every_management_route_and_no_route_of_clients() {
         {
             // Open to everybody; logging out, which would end this; and what has no end.
             let open = ["/healthz", "/readyz", "/api/auth/login", "/api/auth/logout", "/api/events"];
-            if open.contains(&path.as_str()) || (path == "/api/monitoring/health" && method == "get") {
+            let is_page = path.starts_with("/dashboard");
+            if is_page
+                || open.contains(&path.as_str())
+                || (path == "/api/monitoring/health" && method == "get")
+            {
                 continue;
             }
             let of_clients = path.starts_with("/v1/");

@@ -198,6 +198,8 @@ fn fc_131_a_client_that_leaves_is_a_row_that_names_who_kept_it_waiting() {
             &json!({"model": model, "messages": [{"role": "user", "content": "hi"}]}),
         );
         eventually("b is asked", || world.upstream("b").asked() > asked);
+        // A panel is asked at once: who fails may do so later.
+        eventually("a has failed", || world.failures("a") == 1);
         wire.reset();
         let log = || world.admin(&format!("/api/decisions?model={model}")).json();
         eventually("it is told", || log()["decisions"][0].is_object());

@@ -27,9 +27,18 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-/// Opens the store of a site that does not run.
+/// Opens the store of a site that does not run. Whoever had it open last in this process lets go of
+/// it a moment later: sled's threads do.
 fn sled_of(site: &Site) -> sled::Db {
-    sled::Config::new().path(site.path("store")).flush_every_ms(None).open().unwrap()
+    let config = sled::Config::new().path(site.path("store")).flush_every_ms(None);
+    let mut opened = None;
+    eventually("the store is free", || {
+        let tried = config.open();
+        let is_held = tried.as_ref().is_err_and(|error| error.to_string().contains("could not acquire lock"));
+        opened = (!is_held).then(|| tried.unwrap());
+        !is_held
+    });
+    opened.expect("it is free")
 }
 
 fn put(db: &sled::Db, tree: &str, key: &[u8], value: &[u8]) {

@@ -86,7 +86,7 @@ impl Handler<ReadAudit> for Store {
 #[cfg(test)]
 mod tests {
     use super::key;
-    use crate::storage::database::tests::Folder;
+    use crate::storage::database::tests::{Folder, opened};
     use crate::storage::{Database, Tree};
     use crate::telemetry::{AuditRow, AuditRows, MOST_ROWS};
 
@@ -99,12 +99,12 @@ mod tests {
     fn rows_come_back_as_they_were_and_the_newest_are_read() {
         let folder = Folder::new("audit");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         assert_eq!(database.newest_audit().unwrap(), 0);
         database.keep_audit(&AuditRows::new()).unwrap();
         database.keep_audit(&rows(9..=11)).unwrap();
         drop(database);
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         assert_eq!(database.newest_audit().unwrap(), 11, "by number, not by letters");
         assert_eq!(database.latest_audit(2).unwrap(), rows(10..=11));
         assert_eq!(database.latest_audit(9).unwrap(), rows(9..=11));

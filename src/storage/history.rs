@@ -148,7 +148,7 @@ mod tests {
     use policy::usage::{Day, GroupBy, Tally, Tokens, Who, Written};
 
     use super::{ReadUsage, Unread};
-    use crate::storage::database::tests::Folder;
+    use crate::storage::database::tests::{Folder, opened};
     use crate::storage::{Database, Tree};
 
     fn row(day: &str, key: &str, model: &str, input: u64) -> Written {
@@ -175,7 +175,7 @@ mod tests {
     fn rows_come_back_as_they_were_whatever_keys_and_models_are_called() {
         let folder = Folder::new("history");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         let rows = [
             row("2026-11-29", "k", "m", 1),
             row("2026-11-30", "k/\"[,é", "a/b\n", 2),
@@ -185,7 +185,7 @@ mod tests {
         database.keep_usage(&rows).unwrap();
         database.keep_usage(&[row("2026-12-01", "k", "m", 9)]).unwrap();
         drop(database);
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         let of_day: Vec<_> = database.usage_of("2026-11-30".parse().unwrap()).unwrap();
         let expected = [&rows[1], &rows[2]].map(|(_, who, tally)| (who.clone(), *tally));
         assert!(expected.iter().all(|row| of_day.contains(row)) && of_day.len() == 2, "{of_day:?}");

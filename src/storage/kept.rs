@@ -57,8 +57,8 @@ mod tests {
     use serde_json::json;
 
     use crate::settings::Stored;
-    use crate::storage::database::tests::Folder;
-    use crate::storage::{Database, Tree};
+    use crate::storage::Tree;
+    use crate::storage::database::tests::{Folder, opened};
 
     fn stored(settings: &[(&str, i64)]) -> Stored {
         let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), json!(value)));
@@ -69,12 +69,12 @@ mod tests {
     fn what_is_kept_is_there_after_the_next_opening_and_nothing_else() {
         let folder = Folder::new("kept");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         assert!(database.stored().unwrap().is_empty());
         database.keep(&stored(&[("a.b", 1), ("a.c", 2)])).unwrap();
         database.keep(&stored(&[("a.c", 3), ("a.d", 4)])).unwrap();
         drop(database);
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         assert_eq!(database.stored().unwrap(), stored(&[("a.c", 3), ("a.d", 4)]));
         database.keep(&Stored::default()).unwrap();
         assert!(database.stored().unwrap().is_empty());
@@ -84,7 +84,7 @@ mod tests {
     fn flow_5_5_flags_of_connections_are_kept_beside_the_settings() {
         let folder = Folder::new("kept-flags");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         let mut before = stored(&[("a.b", 1)]);
         before.protected = ["c-1".to_owned(), "c-2".to_owned()].into();
         database.keep(&before).unwrap();
@@ -92,14 +92,14 @@ mod tests {
         before.protected.remove("c-1");
         database.keep(&before).unwrap();
         drop(database);
-        assert_eq!(Database::open(&path).unwrap().stored().unwrap(), before);
+        assert_eq!(opened(&path).stored().unwrap(), before);
     }
 
     #[test]
     fn fc_060_an_unreadable_setting_is_set_aside_and_the_others_are_read() {
         let folder = Folder::new("kept-garbage");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         database.keep(&stored(&[("a.b", 1)])).unwrap();
         let garbage: [(&[u8], &[u8]); 5] = [
             (b"protection:c", br#"{"v":1,"data":"yes"}"#),

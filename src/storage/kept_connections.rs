@@ -79,7 +79,7 @@ mod tests {
 
     use super::{proxy_record, unlock};
     use crate::settings::{Kept, OwnSecrets, Secret, Stored, StoredConnection};
-    use crate::storage::database::tests::Folder;
+    use crate::storage::database::tests::{Folder, opened};
     use crate::storage::{Database, Tree, Vault};
 
     const KEYS: [&str; 2] = [
@@ -116,13 +116,13 @@ mod tests {
     fn a_connection_comes_back_with_its_secrets_and_only_the_right_key_opens_them() {
         let folder = Folder::new("kept-connections");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         let mut before = stored(&[("a", 1), ("b", 1)]);
         database.keep(&before).unwrap();
         before.connections.remove("a");
         database.keep(&before).unwrap();
         drop(database);
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         let mut wrong = database.stored().unwrap();
         unlock(&mut wrong.connections, &vault(1));
         assert!(matches!(wrong.connections["b"].secrets, Kept::Sealed(_)), "kept, closed");
@@ -140,7 +140,7 @@ mod tests {
     fn no_file_of_the_store_holds_a_secret() {
         let folder = Folder::new("kept-canary");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         database.keep(&stored(&[("a", 1)])).unwrap();
         drop(database);
         let mut files = vec![path];

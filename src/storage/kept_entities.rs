@@ -79,7 +79,7 @@ mod tests {
     use policy::quota::{Rule, Unit, UsageWindow};
 
     use crate::settings::{PoolAllocation, PoolLimit, QuotaPool, Stored};
-    use crate::storage::database::tests::Folder;
+    use crate::storage::database::tests::{Folder, opened};
     use crate::storage::{Database, Tree};
 
     fn pool(name: &str) -> QuotaPool {
@@ -109,11 +109,11 @@ mod tests {
     fn a_pool_comes_back_and_one_that_was_deleted_does_not() {
         let folder = Folder::new("kept-pools");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         database.keep(&stored(&["a", "b"])).unwrap();
         database.keep(&stored(&["b"])).unwrap();
         drop(database);
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         assert_eq!(database.stored().unwrap(), stored(&["b"]));
     }
 

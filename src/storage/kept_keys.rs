@@ -73,8 +73,8 @@ mod tests {
     use serde_json::json;
 
     use crate::settings::{KeyHash, Stored, StoredKey};
-    use crate::storage::database::tests::Folder;
-    use crate::storage::{Database, Tree};
+    use crate::storage::Tree;
+    use crate::storage::database::tests::{Folder, opened};
 
     fn key(hash: Option<u8>) -> StoredKey {
         let fields = json!({"scopes": ["manage"]}).as_object().unwrap().clone();
@@ -91,18 +91,18 @@ mod tests {
     fn a_key_comes_back_by_its_hash_and_one_that_was_deleted_does_not() {
         let folder = Folder::new("kept-keys");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         database.keep(&stored(&[("a key/of mine", Some(0xa5)), ("b", None), ("c", Some(1))])).unwrap();
         database.keep(&stored(&[("a key/of mine", Some(0xa5)), ("b", None)])).unwrap();
         drop(database);
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         assert_eq!(database.stored().unwrap(), stored(&[("a key/of mine", Some(0xa5)), ("b", None)]));
     }
 
     #[test]
     fn a_broken_hash_is_set_aside_and_never_stands_for_the_secret_of_the_file() {
         let folder = Folder::new("kept-keys-broken");
-        let database = Database::open(&folder.0.join("store")).unwrap();
+        let database = opened(&folder.0.join("store"));
         let letters = format!(r#"{{"v":1,"data":{{"fields":{{}},"hash":"{}"}}}}"#, "+1".repeat(32));
         let records: [(&[u8], &[u8]); 4] = [
             (b"short", br#"{"v":1,"data":{"fields":{},"hash":"abc"}}"#),

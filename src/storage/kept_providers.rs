@@ -69,8 +69,8 @@ mod tests {
 
     use super::{provider_record, unlock_providers};
     use crate::settings::{Kept, ProviderSecrets, Secret, Stored, StoredProvider};
-    use crate::storage::database::tests::Folder;
-    use crate::storage::{Database, Tree, Vault};
+    use crate::storage::database::tests::{Folder, opened};
+    use crate::storage::{Tree, Vault};
 
     const CANARY: &str = "canary-at-rest-0123456789";
 
@@ -97,13 +97,13 @@ mod tests {
     fn a_provider_comes_back_with_its_secrets_and_only_the_right_key_opens_them() {
         let folder = Folder::new("kept-providers");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         database.keep(&stored(&["a", "b"])).unwrap();
         // Sealing takes a nonce of its own each time: the same value is compared.
         let kept = stored(&["b"]);
         database.keep(&kept).unwrap();
         drop(database);
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         let mut wrong = database.stored().unwrap();
         unlock_providers(&mut wrong.providers, &vault(2));
         assert!(matches!(wrong.providers["b"].secrets, Kept::Sealed(_)), "kept, closed");

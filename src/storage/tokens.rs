@@ -71,7 +71,7 @@ mod tests {
     use policy::token::Timetable;
 
     use super::{SaveTokens, StoredTokens};
-    use crate::storage::database::tests::Folder;
+    use crate::storage::database::tests::{Folder, opened};
     use crate::storage::{Database, Tree};
 
     fn tokens(refresh: &str) -> StoredTokens {
@@ -88,12 +88,12 @@ mod tests {
     fn the_newest_of_each_connection_is_there_after_the_next_opening() {
         let folder = Folder::new("tokens");
         let path = folder.0.join("store");
-        let database = Database::open(&path).unwrap();
+        let database = opened(&path);
         save(&database, "a", "r1");
         save(&database, "b", "r1");
         save(&database, "a", "r2");
         drop(database);
-        let found = Database::open(&path).unwrap().tokens().unwrap();
+        let found = opened(&path).tokens().unwrap();
         assert_eq!(found.len(), 2);
         assert_eq!((&found["a"], &found["b"]), (&tokens("r2"), &tokens("r1")));
     }

@@ -1,9 +1,10 @@
 //! What tests of the store share.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use super::{Database, Tree};
+use super::{Database, LETTING_GO, OpenError, Tree};
 
 /// A folder of a test's own, removed with it.
 pub(in crate::storage) struct Folder(pub(in crate::storage) PathBuf);
@@ -19,6 +20,18 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Opens a store. Whoever had it open last in this process lets go of it a moment later: sled's
+/// threads do.
+pub(in crate::storage) fn opened(path: &Path) -> Database {
+    let since = Instant::now();
+    loop {
+        match Database::open(path) {
+            Err(OpenError::Locked(_)) if since.elapsed() < LETTING_GO => std::thread::yield_now(),
+            opened => return opened.unwrap(),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ fn place(key: &str) -> Place {
         entry: 0,
         of: 2,
         score: None,
+        slow: false,
         berths: Some(ONE),
         within: None,
     }

@@ -130,6 +130,9 @@ fn why(plan: &Plan, place: usize, target: &Planned, before: Option<&Planned>) ->
     match (&target.place, account) {
         (_, true) => "the next account of the same target".into(),
         (None, false) => "the account that is asked first".into(),
+        (Some(at), false) if at.slow => {
+            format!("behind all quicker ones (predictive_ttft_ms){}", inside(at))
+        }
         (Some(at), false) if place == 0 => format!("first by {}{}", plan.strategy, inside(at)),
         (Some(at), false) => format!("number {} by {}{}", place + 1, plan.strategy, inside(at)),
     }

@@ -56,9 +56,10 @@ fn rows_6_7_and_9_the_others_follow_by_weight() {
     assert_eq!(asked(&world, ["b"])[0], before[0] + 1, "who rests is not drawn");
 }
 
-/// Routing 7.11: after five slow answers it is passed over, until only it is left.
+/// Routing 7.11: after five slow answers it is passed over while a quicker one is left, and asked when
+/// that one fails (no lost request, decisions) or rests.
 #[test]
-fn routing_7_11_who_is_known_to_be_slow_is_skipped() {
+fn routing_7_11_who_is_known_to_be_slow_is_passed_over() {
     let setup = Setup::new().provider("a", 1).provider("b", 1);
     let config = format!("{PLAIN}, predictive_ttft_ms = 40");
     let world = setup.combo_with("m", &["a", "b"], &config).start();
@@ -69,9 +70,13 @@ fn routing_7_11_who_is_known_to_be_slow_is_skipped() {
     for _ in 0..3 {
         world.ask("m").served_by("b");
     }
-    let decision = world.admin("/api/decisions?limit=1").json()["decisions"][0].clone();
-    assert_eq!(decision["excluded"][0]["reason"], "too_slow", "{decision}");
     assert_eq!(asked(&world, ["a", "b"]), [5, 3]);
+    let plan = world.manage("POST", "/api/route/explain", &json!({"model": "m"})).json();
+    let order = &plan["order"];
+    assert_eq!(order[1]["provider"], "a", "{order}");
+    assert_eq!(order[1]["why"], "behind all quicker ones (predictive_ttft_ms)", "{order}");
+    world.upstream("b").answers_first([Answer::status(500)]);
+    world.ask("m").served_by("a");
     world.order("connection", "b-1", json!({"message": "cool", "for": "60s"}));
     world.ask("m").served_by("a");
 }

@@ -93,8 +93,6 @@ pub enum Exclusion {
     QuotaExhausted,
     /// It would cost more than the request may (routing 5.9).
     OverBudget,
-    /// Its answers began too late lately, and a quicker one can be asked (routing 7.11).
-    TooSlow,
     /// The request brings tools, and it calls none (routing 3.5).
     ToolsNotSupported,
     /// The request brings pictures, and it sees none.
@@ -141,7 +139,6 @@ impl Exclusion {
             Self::QuotaCutoff => "quota_cutoff",
             Self::QuotaExhausted => "quota_exhausted",
             Self::OverBudget => "over_budget",
-            Self::TooSlow => "too_slow",
             Self::ToolsNotSupported => "tools_not_supported",
             Self::VisionNotSupported => "vision_not_supported",
             Self::StructuredNotSupported => "structured_output_not_supported",

@@ -268,7 +268,7 @@ impl Making<'_> {
                 strategy::stage::cache(&mut ranked, &field, rule, stuck);
             }
         }
-        slow::skip(&mut ranked, &entries);
+        let slow_from = slow::put_last(&mut ranked, &entries);
         self.plan.notes.extend(ranked.notes.drain(..).map(|note| (combo.name.clone(), note)));
         self.plan.reserves |= rule.is_some_and(|rule| rule.reserves());
         self.plan.reads_quota |= rule.is_some_and(|rule| rule.reads_quota());
@@ -287,6 +287,7 @@ impl Making<'_> {
                 entry,
                 of,
                 score: ranked.scores.get(entry).copied(),
+                slow: slow_from.is_some_and(|first| turn >= first),
                 berths: combo.berths,
                 within: within.clone(),
             });

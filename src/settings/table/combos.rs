@@ -115,7 +115,7 @@ pub(super) const ROWS: &[Row] = &[
     row("combos[].config.zero_latency_optimizations_enabled", FLAG, "false", "", "what hedging and predictive_ttft_ms need; setting one of them turns it on"),
     row("combos[].config.hedging", FLAG, "false", "", "a second target is asked when the first is slow"),
     row("combos[].config.hedge_delay_ms", Kind::Millis(0, MINUTE), "500", "ms", "how slow"),
-    row("combos[].config.predictive_ttft_ms", Kind::Millis(0, HOUR), "0", "ms", "targets whose answers began later than this on average are skipped while a quicker one can be asked; 0 = off"),
+    row("combos[].config.predictive_ttft_ms", Kind::Millis(0, HOUR), "0", "ms", "targets whose answers began later than this on average are asked behind all quicker ones; 0 = off"),
     row("combos[].config.track_metrics", FLAG, "true", "", "how it fares is counted: GET /api/combos/metrics"),
     row("combos[].config.response_validation.forbidden_substrings", Kind::List(Items::Substrings), "", "", "an answer with one of these texts in it counts as failed"),
     row("combos[].config.response_validation.required_substrings", Kind::List(Items::Substrings), "", "", "so does one without each of these"),

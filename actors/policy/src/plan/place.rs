@@ -17,6 +17,8 @@ pub struct Place {
     pub of: usize,
     /// Its score, where the strategy scores.
     pub score: Option<f64>,
+    /// It is asked behind all others, because its answers began too late lately (routing 7.11).
+    pub slow: bool,
     /// How many requests may be there at once; `None`: as many as come.
     pub berths: Option<Berths>,
     /// Where the combo itself stands in the one that asked for it (routing 2.6).

@@ -1,35 +1,36 @@
-//! Targets whose answers began too late lately (`predictive_ttft_ms`, routing 7.11): they are skipped.
+//! Targets whose answers began too late lately (`predictive_ttft_ms`, routing 7.11): they are passed
+//! over as long as a quicker one is left.
 //!
-//! Only while a quicker one could be asked: a slow answer is better than none. Where a step may be
-//! passed only for quota nobody is skipped. What the router knows is of the last minutes, so nobody is
-//! skipped for ever.
+//! They stand behind all quicker ones and not outside: a slow answer is better than none (no request
+//! is lost for a rule of [source], decisions). Where a step may be passed only for quota nobody is
+//! passed over. What the router knows is of the last minutes, so nobody stays behind for ever.
 
 use super::entries::Entries;
-use crate::change::{Exclusion, Refusal};
 use crate::strategy::{Pool, Ranked};
 use crate::time::Millis;
 
 /// Good answers that are needed to judge a target.
 const SAMPLES: u32 = 5;
 
-/// Leaves the slow entries out.
-pub(super) fn skip(ranked: &mut Ranked, entries: &Entries<'_>) {
+/// Puts the slow entries behind the quick ones, each group in its order; the place of the first slow
+/// one, if there is one behind a quick one that can be asked.
+pub(super) fn put_last(ranked: &mut Ranked, entries: &Entries<'_>) -> Option<usize> {
     let (of_all, own) = (&entries.combo.attempts, &entries.combo.own);
     let limits = of_all.predictive_ttft_ms > 0 || own.any(|own| own.attempts.predictive_ttft_ms > 0);
     if !limits || entries.combo.steps.iter().any(|step| step.only_on_quota) {
-        return;
+        return None;
     }
     ranked.settle();
-    let order = ranked.order.iter().copied();
     let limit = |index: usize| own.attempts(entries.provider(index), of_all).predictive_ttft_ms;
-    let (slow, quick): (Vec<usize>, Vec<usize>) =
-        order.partition(|index| is_slow(entries, *index, limit(*index)));
-    if slow.is_empty() || !quick.iter().any(|index| entries.eligible(*index)) {
-        return;
+    let slow = |index: &usize| is_slow(entries, *index, limit(*index));
+    let (slow, mut order): (Vec<usize>, Vec<usize>) = ranked.order.iter().copied().partition(slow);
+    if slow.is_empty() || !order.iter().any(|index| entries.eligible(*index)) {
+        return None;
     }
-    let refusal = Refusal { why: Exclusion::TooSlow, retry_at: None };
-    ranked.order = quick;
-    ranked.left_out.extend(slow.into_iter().map(|index| (index, refusal)));
+    let first = order.len();
+    order.extend(slow);
+    ranked.order = order;
+    Some(first)
 }
 
 fn is_slow(entries: &Entries<'_>, index: usize, limit: Millis) -> bool {
@@ -45,12 +46,11 @@ mod tests {
     use crate::attempts::{AttemptSettings, Own};
     use crate::board::Board;
     use crate::catalogue::{Catalogue, Combo, Dialect};
-    use crate::change::Exclusion;
     use crate::dice::Scripted;
     use crate::ids::{ConnectionId, ModelId, ProviderId};
     use crate::latency::Latency;
     use crate::plan::tests::{NOW, catalogue, open};
-    use crate::plan::{Ask, Memory, World, plan};
+    use crate::plan::{Ask, Memory, Planned, World, plan};
     use crate::request::Traits;
     use crate::strategy::{Metrics, Spread};
 
@@ -88,7 +88,8 @@ mod tests {
         }
     }
 
-    /// The combo of a, b and c, in the order in which they are asked; then those that are skipped.
+    /// The combo of a, b and c, in the order in which they are asked; those that are passed over as
+    /// slow have a `-`.
     fn order(took: &'static [(&'static str, f64, u32)], limit: u64, held: bool) -> Vec<String> {
         ordered(took, (limit, &[]), held, &Board::default())
     }
@@ -112,15 +113,14 @@ mod tests {
         let ask = Ask { model: "abc", dialect: Dialect::Openai, allowed: None, traits: &traits, lease: None };
         let world = World { catalogue: &catalogue, board, memory: &Took(took), now: NOW };
         let plan = plan(&ask, world, &mut Scripted::default()).unwrap();
-        let skipped = plan.excluded.iter().filter(|excluded| excluded.reason == Exclusion::TooSlow);
-        let skipped = skipped.map(|excluded| format!("-{}", excluded.provider));
-        plan.targets.iter().map(|target| target.provider.to_string()).chain(skipped).collect()
+        let slow = |target: &Planned| target.place.as_ref().is_some_and(|place| place.slow);
+        let shown = |target| format!("{}{}", if slow(target) { "-" } else { "" }, target.provider);
+        plan.targets.iter().map(shown).collect()
     }
 
-    /// Routing 7.11: five samples, and more than the limit. "Skip" is no "ask last": a set
-    /// whose quick ones fail does not come back to them.
+    /// Routing 7.11: five samples, and more than the limit.
     #[test]
-    fn who_was_too_slow_five_times_is_skipped() {
+    fn who_was_too_slow_five_times_stands_behind_the_quicker_ones() {
         assert_eq!(order(&[("a", 900.1, 5)], 900, false), ["b", "c", "-a"]);
         assert_eq!(order(&[("a", 900.1, 4)], 900, false), ["a", "b", "c"], "too few to say");
         assert_eq!(order(&[("a", 900.0, 5)], 900, false), ["a", "b", "c"], "not above it");
@@ -138,9 +138,8 @@ mod tests {
         assert_eq!(order(400, ("a", 0)), ["a", "c", "-b"]);
     }
 
-    /// The plan is never empty for it.
     #[test]
-    fn where_all_that_could_be_asked_are_slow_nobody_is_skipped() {
+    fn where_all_that_could_be_asked_are_slow_nobody_is_passed_over() {
         let all = &[("a", 5_000.0, 9), ("b", 4_000.0, 9), ("c", 3_000.0, 9)];
         assert_eq!(order(all, 900, false), ["a", "b", "c"]);
         let mut board = Board::default();

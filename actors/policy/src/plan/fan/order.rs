@@ -49,6 +49,7 @@ impl Filling<'_> {
                 entry,
                 of,
                 score: None,
+                slow: false,
                 berths: None,
                 within: within.clone(),
             };

@@ -40,10 +40,9 @@ pub(super) async fn serve(worker: &Rc<Worker>, inquiry: &Inquiry, plan: Plan) ->
     let asked_at = worker.tower.owners.clock.now();
     let limit = Duration::from_millis(plan.attempts.whole_ms());
     let mut whole = Whole::new(worker, inquiry, plan);
-    let outcome = match tokio::time::timeout(limit, whole.run()).await {
-        Ok(outcome) => outcome,
-        Err(_) => Outcome::Ours(Trouble::ComboTimeout),
-    };
+    let until = whole.came + limit;
+    let run = tokio::time::timeout_at(until.into(), whole.run(until));
+    let outcome = run.await.unwrap_or(Outcome::Ours(Trouble::ComboTimeout));
     whole.collect();
     Served { outcome, story: std::mem::take(&mut whole.story), asked_at }
 }
@@ -79,16 +78,17 @@ impl<'a> Whole<'a> {
         Self { worker, inquiry, plan, fan, part, asked: Vec::new(), came: Instant::now(), story }
     }
 
-    async fn run(&mut self) -> Outcome {
+    /// `until` is when the combo's time is over.
+    async fn run(&mut self, until: Instant) -> Outcome {
         let fan = self.fan.clone();
         match &fan.kind {
-            FanKind::Fusion(settings) => self.fusion(settings).await,
+            FanKind::Fusion(settings) => self.fusion(settings, until).await,
             FanKind::Pipeline => self.pipeline().await,
         }
     }
 
     /// Routing 6.1.
-    async fn fusion(&mut self, settings: &FusionSettings) -> Outcome {
+    async fn fusion(&mut self, settings: &FusionSettings, until: Instant) -> Outcome {
         let first = self.fan.members.first().map(|member| member.who.clone());
         let Some(judge) = self.fan.judge.clone().or_else(|| first.clone()) else {
             return Outcome::Ours(Trouble::NoMembers);
@@ -113,7 +113,9 @@ impl<'a> Whole<'a> {
             Then::Judge(sources) => {
                 let texts: Vec<&str> = sources.iter().filter_map(|member| said[*member].text()).collect();
                 let body = judged(dialect, &own, &texts).unwrap_or_else(|| own.clone());
-                match self.last((judge, Share::Whole), body).await {
+                // At that instant what the panel has said can still be given (`spare`).
+                let asked = tokio::time::timeout_at(until.into(), self.last((judge, Share::Whole), body));
+                match asked.await.unwrap_or(Outcome::Ours(Trouble::ComboTimeout)) {
                     outcome if spare::is_lost(&outcome) => self.spare(outcome, (sources, said), own).await,
                     outcome => outcome,
                 }

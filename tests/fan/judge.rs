@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::{Answer, Setup, World};
+use super::support::{Answer, Setup, World, eventually};
 use super::{CHAT, combo, setup, streamed};
 
 fn plain() -> Value {
@@ -147,4 +147,20 @@ fn routing_1_4_members_are_asked_as_is_said_of_their_provider() {
     world.upstream("a").answers(Answer::status(503));
     assert_eq!(world.post(CHAT, plain()).status, 503);
     assert_eq!(world.upstream("a").asked(), 4);
+}
+
+/// A judge that hangs is lost when the combo's time is over, like one that fails.
+#[test]
+fn a_judge_that_hangs_leaves_the_first_answer_when_the_time_is_over() {
+    let config = "judge_model = \"j/y\", combo_timeout_ms = 400, combo_cooldown_wait_enabled = false";
+    let world = setup("fusion", &["a", "b"], config).provider("j", 1).start();
+    world.upstream("j").answers(Answer::silence());
+    let reply = world.post(CHAT, plain());
+    reply.served_by("a");
+    assert_eq!(reply.header("x-omniroute-combo-terminal-reason"), Some("judge_unavailable"));
+    let rows = world.admin("/api/decisions?limit=1").json();
+    assert_eq!(rows["decisions"][0]["attempts"].as_array().map(Vec::len), Some(3), "{rows}");
+    // nobody could be asked again in no time
+    world.post(CHAT, streamed()).is_error(504, "COMBO_TIMEOUT");
+    eventually("the judge's slots are back", || world.in_flight("j-1") == 0);
 }

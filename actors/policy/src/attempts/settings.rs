@@ -32,7 +32,8 @@ pub struct AttemptSettings {
     pub combo_timeout_ms: Millis,
     /// The next target runs beside one that has not answered for so long (routing 7.11), ms; `None`: never.
     pub hedge_delay_ms: Option<Millis>,
-    /// A target whose answers began later than this on average is skipped, ms; 0: none (routing 7.11).
+    /// Targets whose answers began later than this on average are asked behind all quicker ones, ms;
+    /// 0: none (routing 7.11).
     pub predictive_ttft_ms: Millis,
     /// Whoever would return first is tried once when all rest for our own timers alone (decision 33).
     pub last_resort: bool,

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use policy::account;
 use policy::strategy::{STRATEGIES, Strategy};
-use policy::verdict;
+use policy::verdict::{self, ENDS, Told};
 use switchtower::demo::behaviours;
 use switchtower::http::errors::Code;
 use switchtower::settings::{REQUIRED, Row, table};
@@ -44,6 +44,14 @@ fn every_error_code_is_in_the_table_and_no_other() {
         .map(|code| format!("| `{}` | {} | {} |\n", code.as_str(), code.status(), code.meaning()))
         .collect();
     assert_block("codes", &format!("| `error.code` | status | means |\n|---|---|---|\n{rows}"));
+}
+
+#[test]
+fn every_end_is_in_the_table_and_no_other() {
+    let own = [Told::NOT_EXPECTED, Told::TOO_SLOW];
+    let all = ENDS.iter().map(|(_, told)| *told).chain(own);
+    let rows: String = all.map(|told| format!("| `{}` | {} |\n", told.code, told.words)).collect();
+    assert_block("ends", &format!("| `end` | the upstream |\n|---|---|\n{rows}"));
 }
 
 #[test]

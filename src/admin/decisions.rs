@@ -81,6 +81,7 @@ fn attempt(attempt: &Attempted) -> Value {
         "status": attempt.status,
         "verdict": attempt.verdict,
         "reason": attempt.reason,
+        "end": attempt.end,
         "waitMs": attempt.wait_ms,
     })
 }

@@ -51,7 +51,7 @@ pub(super) const SHAPES: &[Shape] = &[
     // routing
     ("Decisions", "the latest requests", &[("decisions", "[Decision]")]),
     ("Decision", "one request", &[("id", "text"), ("at", "time"), ("model", "text"), ("key", "text?"), ("session", "text?"), ("strategy", "text"), ("status", "int"), ("durationMs", "int"), ("overheadUs", "int"), ("attempts", "[Attempt]"), ("excluded", "[Excluded]")]),
-    ("Attempt", "one attempt", &[("provider", "text"), ("model", "text"), ("connection", "text"), ("startedMs", "int"), ("firstByteMs", "int?"), ("durationMs", "int"), ("status", "int?"), ("verdict", "text"), ("reason", "text?"), ("waitMs", "int?")]),
+    ("Attempt", "one attempt", &[("provider", "text"), ("model", "text"), ("connection", "text"), ("startedMs", "int"), ("firstByteMs", "int?"), ("durationMs", "int"), ("status", "int?"), ("verdict", "text"), ("reason", "text?"), ("end", "text?"), ("waitMs", "int?")]),
     ("Excluded", "a target that is left out", &[("provider", "text"), ("model", "text"), ("connection", "text?"), ("reason", "text"), ("until", "time?")]),
     ("ExplainRequest", "the request that is thought of", &[("model", "text"), ("session?", "text?"), ("key?", "text?"), ("estimated_tokens?", "int?"), ("format?", "'openai'|'anthropic'|'responses'?")]),
     ("Explanation", "who would be asked, and who not", &[("strategy", "text"), ("order", "[Ordered]"), ("excluded", "[Excluded]")]),

@@ -221,10 +221,21 @@ fn panel_failed(model: &str, members: &[(Arc<str>, String)]) -> Problem {
     Problem::new(Code::PanelFailed, message)
 }
 
+/// That all failed, and how the last one did.
 fn failed_message(story: &Story) -> String {
-    match story.attempts {
-        1 => "the upstream gave no usable answer".into(),
-        attempts => format!("all {attempts} attempts failed"),
+    let last =
+        story.tried.iter().rev().find_map(|tried| Some((&tried.target.provider, tried.end, tried.status?)));
+    let how = last.map(|(provider, end, status)| match end {
+        Some(end) => (provider, end.words.to_owned()),
+        None => (provider, format!("status {status}")),
+    });
+    match (story.attempts, how) {
+        (1, Some((provider, how))) => format!("`{provider}` gave no usable answer: {how}"),
+        (1, None) => "the upstream gave no usable answer".into(),
+        (attempts, Some((provider, how))) => {
+            format!("all {attempts} attempts failed, the last one at `{provider}`: {how}")
+        }
+        (attempts, None) => format!("all {attempts} attempts failed"),
     }
 }
 
@@ -290,6 +301,11 @@ pub fn of_no_plan(no_plan: NoPlan, model: &str) -> Problem {
     problem
 }
 
+/// When there is somebody to ask again, for the end of a message.
+fn back(wait_ms: impl Into<Option<Millis>>) -> String {
+    wait_ms.into().map_or_else(String::new, |wait| format!("; the first is back in {} s", seconds(wait)))
+}
+
 fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
     match blocked {
         Blocked::MailboxFull => {
@@ -315,13 +331,14 @@ fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
             problem.breaker_open = true;
             problem
         }
-        Blocked::ModelCooldown(wait) => {
-            Problem::new(Code::ModelCooldown, format!("every account that serves `{model}` rests"))
-                .after(wait)
-                .fact("model", model)
-                .fact("reset_seconds", seconds(wait))
-                .fact("reset_at", rfc3339(now + wait))
-        }
+        Blocked::ModelCooldown(wait) => Problem::new(
+            Code::ModelCooldown,
+            format!("every account that serves `{model}` rests{}", back(wait)),
+        )
+        .after(wait)
+        .fact("model", model)
+        .fact("reset_seconds", seconds(wait))
+        .fact("reset_at", rfc3339(now + wait)),
         Blocked::NoUsableConnection => {
             Problem::new(Code::NoUsableConnection, format!("no usable account serves `{model}`"))
         }
@@ -331,12 +348,12 @@ fn of_blocked(blocked: Blocked, model: &str, now: Millis) -> Problem {
         ),
         Blocked::AllCoolingDown(wait) => Problem::new(
             Code::AllTargetsCoolingDown,
-            format!("every target of `{model}` rests, or is behind an open breaker"),
+            format!("every target of `{model}` rests, or is behind an open breaker{}", back(wait)),
         )
         .kind("service_unavailable")
         .after(wait),
         Blocked::SkippedUntil(wait) => {
-            Problem::new(Code::AllTargetsSkipped, format!("every target of `{model}` rests"))
+            Problem::new(Code::AllTargetsSkipped, format!("every target of `{model}` rests{}", back(wait)))
                 .status(429)
                 .kind("rate_limit_error")
                 .after(wait)

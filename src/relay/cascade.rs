@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
         };
         let verdict = tower.judging.load().judge(&fault.signal, target, &known, now);
         self.worker.tower.metrics.attempt(target, verdict.label());
-        self.story.tried.push(Tried::bad(target, (self.came, started), &verdict));
+        self.story.tried.push(Tried::bad(target, (self.came, started), (fault.ended(), &verdict)));
         // What is nobody's fault says nothing of the target.
         if let Some(failed) = is_failed(&verdict) {
             self.record(target, None, failed);

@@ -12,7 +12,7 @@ use policy::lease::Denied;
 use policy::stream::Limit;
 use policy::time::Millis;
 use policy::validation::Breach;
-use policy::verdict::{End, Signal, Transport};
+use policy::verdict::{End, Signal, Told, Transport};
 
 use super::close::Close;
 use crate::formats::error::body_of_event;
@@ -78,6 +78,15 @@ impl Fault {
     /// One of our own limits was reached before anything meaningful came.
     pub(super) fn late(limit: Limit) -> Self {
         Self { lack: Some(Lack::Time(limit)), ..Self::of(End::StallBeforeCommit) }
+    }
+
+    /// How it ended, where no status of the upstream tells.
+    pub(super) fn ended(&self) -> Option<Told> {
+        match self.lack {
+            Some(Lack::Expected) => Some(Told::NOT_EXPECTED),
+            Some(Lack::Speed) => Some(Told::TOO_SLOW),
+            _ => self.signal.end.told(),
+        }
     }
 
     /// Nothing can be sent before an instant.

@@ -66,6 +66,7 @@ fn attempted(tried: &Tried) -> Attempted {
         status: tried.status,
         verdict: tried.verdict,
         reason: tried.reason,
+        end: tried.end.map(|end| end.code),
         wait_ms: tried.wait_ms,
     }
 }

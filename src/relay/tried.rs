@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use policy::plan::Planned;
-use policy::verdict::Verdict;
+use policy::verdict::{Told, Verdict};
 
 use super::Chosen;
 
@@ -22,6 +22,8 @@ pub struct Tried {
     pub verdict: &'static str,
     /// Why it failed.
     pub reason: Option<&'static str>,
+    /// How it failed, where no status of the upstream tells.
+    pub end: Option<Told>,
     /// The wait that was stated, ms.
     pub wait_ms: Option<u64>,
 }
@@ -32,8 +34,12 @@ impl Tried {
         Self { status, verdict, ..Self::new(target, since) }
     }
 
-    pub(super) fn bad(target: &Planned, since: (Instant, Instant), verdict: &Verdict) -> Self {
-        let mut tried = Self { verdict: verdict.label(), ..Self::new(target, since) };
+    pub(super) fn bad(
+        target: &Planned,
+        since: (Instant, Instant),
+        (end, verdict): (Option<Told>, &Verdict),
+    ) -> Self {
+        let mut tried = Self { verdict: verdict.label(), end, ..Self::new(target, since) };
         if let Verdict::Failure(failure) = verdict {
             tried.status = Some(failure.status);
             tried.reason = Some(failure.reason.as_str());
@@ -63,6 +69,7 @@ impl Tried {
             status: None,
             verdict: "",
             reason: None,
+            end: None,
             wait_ms: None,
         }
     }

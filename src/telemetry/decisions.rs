@@ -61,6 +61,8 @@ pub struct Attempted {
     pub verdict: &'static str,
     /// Why it failed.
     pub reason: Option<&'static str>,
+    /// How it failed, where no status of the upstream tells.
+    pub end: Option<&'static str>,
     /// The wait that was stated, ms.
     pub wait_ms: Option<Millis>,
 }

@@ -4,6 +4,8 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
+use serde_json::{Value, json};
+
 use crate::stage::Dead;
 use crate::support::{Setup, Upstream};
 
@@ -25,13 +27,13 @@ fn no_tls() -> u16 {
 fn decision_7_a_host_that_cannot_be_reached_counts_on_its_breaker_and_cools_its_connection() {
     let (refusing, dead) = (Upstream::refusing(), Dead::new());
     let rows = [
-        ("no such name", format!("http://{}.invalid", "x".repeat(64))),
+        ("dns", format!("http://{}.invalid", "x".repeat(64))),
         ("refused", format!("http://{}", refusing.address)),
-        ("no answer to the connect", format!("http://{}", dead.address)),
-        ("no TLS", format!("https://127.0.0.1:{}", no_tls())),
-        ("no answer to the connect, TLS", format!("https://{}", dead.address)),
+        ("connect_timeout", format!("http://{}", dead.address)),
+        ("tls", format!("https://127.0.0.1:{}", no_tls())),
+        ("connect_timeout", format!("https://{}", dead.address)),
     ];
-    for (name, base) in rows {
+    for (end, base) in rows {
         let world = Setup::new()
             .section(&format!(
                 "[[providers]]\nid = \"a\"\nauth = \"apikey\"\nformat = \"openai\"\nbase_url = \"{base}\"\n\
@@ -43,8 +45,11 @@ fn decision_7_a_host_that_cannot_be_reached_counts_on_its_breaker_and_cools_its_
             .start();
         world.ask("m").served_by("b");
         let cooldown = &world.snapshot("a-1")["cooldown"];
-        assert_eq!((world.failures("a"), cooldown["level"].as_u64()), (1, Some(1)), "{name}");
-        assert!(cooldown["until"].is_u64(), "{name}");
-        assert_eq!(world.failures("b"), 0, "{name}");
+        assert_eq!((world.failures("a"), cooldown["level"].as_u64()), (1, Some(1)), "{base}");
+        assert!(cooldown["until"].is_u64(), "{base}");
+        assert_eq!(world.failures("b"), 0, "{base}");
+        let log = world.admin("/api/decisions?limit=1").json();
+        let attempts = &log["decisions"][0]["attempts"];
+        assert_eq!((&attempts[0]["end"], &attempts[1]["end"]), (&json!(end), &Value::Null), "{log}");
     }
 }

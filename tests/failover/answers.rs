@@ -110,6 +110,7 @@ fn routing_9_6_mixed_failures_get_an_answer_of_ours() {
     let limited = || Answer::sized(429, &format!("{JSON}retry-after: 9\r\n"), "{}");
     let reply = combo_of(limited(), Answer::status(503));
     reply.is_error(502, "bad_gateway");
+    assert_eq!(message(&reply), "all 2 attempts failed, the last one at `b`: status 503");
     assert_eq!(reply.header("retry-after"), Some("9"), "the only wait that is known");
     let diagnostics = &reply.json()["diagnostics"];
     assert_eq!((&diagnostics["poolSize"], &diagnostics["attempted"]), (&json!(2), &json!(2)));
@@ -129,12 +130,24 @@ fn failures_of_one_kind_pass_the_last_answer() {
 #[test]
 fn without_any_upstream_status_the_answer_is_ours() {
     let world = Setup::new().refusing("a").refusing("b").combo("m", &["a", "b"]).start();
-    world.ask("a/x").is_error(502, "bad_gateway");
+    let reply = world.ask("a/x");
+    reply.is_error(502, "bad_gateway");
+    assert_eq!(message(&reply), "`a` gave no usable answer: its host refused the connection");
     world.order("connection", "a-1", json!({"message": "reset"}));
-    world.ask("m").is_error(502, "bad_gateway");
-    combo_of(Answer::silence(), Answer::silence()).is_error(504, "gateway_timeout");
+    let reply = world.ask("m");
+    reply.is_error(502, "bad_gateway");
+    let told = "all 2 attempts failed, the last one at `b`: its host refused the connection";
+    assert_eq!(message(&reply), told);
+    let reply = combo_of(Answer::silence(), Answer::silence());
+    reply.is_error(504, "gateway_timeout");
+    let told = "all 2 attempts failed, the last one at `b`: no answer began in time; the limits are ";
+    assert!(message(&reply).starts_with(told), "{}", message(&reply));
     let wire = combo_of(Answer::nothing().resets(), Answer::nothing().closes());
     wire.is_error(502, "bad_gateway");
+}
+
+fn message(reply: &Reply) -> String {
+    reply.json()["error"]["message"].as_str().unwrap().to_owned()
 }
 
 /// Seconds of `Retry-After`, of a wait of 60 s that began a moment ago.
@@ -164,6 +177,8 @@ fn all_accounts_cooling_is_model_cooldown() {
     reply.is_error(429, "model_cooldown");
     about_a_minute(&reply);
     assert_eq!(reply.json()["error"]["model"], "a/x");
+    let told = "every account that serves `a/x` rests; the first is back in ";
+    assert!(message(&reply).starts_with(told), "{}", message(&reply));
     assert_eq!(world.upstream("a").asked(), asked, "a resting account is not asked");
 }
 

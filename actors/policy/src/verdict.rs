@@ -15,6 +15,7 @@ mod ruled;
 mod table;
 #[cfg(test)]
 mod tests;
+mod told;
 mod words;
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,7 @@ pub use failure::{
     TerminalRule, Then,
 };
 pub use table::{ListDoc, RowDoc, lists, rows};
+pub use told::{ENDS, Told};
 
 /// What one attempt showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

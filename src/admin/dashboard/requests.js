@@ -30,7 +30,7 @@ const target = (row) => `${row.provider}/${row.model}${row.connection ? ` on ${r
 
 function attempt(row) {
   const wait = row.waitMs === null ? "" : `, wait ${row.waitMs} ms`;
-  const why = row.reason && row.reason !== row.verdict ? `, ${row.reason}` : "";
+  const why = (row.reason && row.reason !== row.verdict ? `, ${row.reason}` : "") + (row.end ? `, ${row.end}` : "");
   return el("li", {}, `${target(row)}: `, state(`${row.status ?? "no answer"} ${row.verdict}`, row.verdict === "success" ? "good" : "warn"), `${why}${wait}, ${row.durationMs} ms`);
 }
 

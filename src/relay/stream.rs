@@ -209,6 +209,7 @@ impl Relayed {
                 let text = json!({"error": {"code": error.code}}).to_string();
                 let signal = Signal { text, ..Signal::new(End::InStream(error.status), None) };
                 self.settle(&signal);
+                self.log("error_in_stream");
                 // Its own words, in the dialect that the client speaks.
                 let frame = match self.way.key.secret() {
                     Some(secret) => redact::without(frame, secret.expose()),
@@ -328,9 +329,13 @@ impl Relayed {
     }
 
     /// What is told is logged as well: a status of 200 says nothing of it.
-    fn tell(&mut self, status: u16, code: &'static str, message: &str) -> Poll<Option<Result<Bytes, Cut>>> {
+    fn log(&self, code: &'static str) {
         let Chosen { provider, connection, model } = &self.way.from;
         tracing::warn!(%provider, %connection, %model, code, "an answer ended before it was complete");
+    }
+
+    fn tell(&mut self, status: u16, code: &'static str, message: &str) -> Poll<Option<Result<Bytes, Cut>>> {
+        self.log(code);
         let facts = ErrorFacts { status, code, message: message.into(), ..ErrorFacts::default() };
         let told = self.way.frames.map(|dialect| Bytes::from(frame(dialect, &facts)));
         self.last(told)

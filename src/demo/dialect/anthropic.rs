@@ -16,7 +16,7 @@ impl Dialect for Messages {
     fn whole(&self, answer: &Answer) -> String {
         let content = match answer.words {
             0 => "[]".to_owned(),
-            _ => format!(r#"[{{"type":"text","text":{},"citations":null}}]"#, Quoted(&answer.text())),
+            _ => format!(r#"[{{"type":"text","text":{}}}]"#, Quoted(&answer.text())),
         };
         message(answer, &content, r#""end_turn""#, answer.completion_tokens())
     }
@@ -36,7 +36,7 @@ impl Frames for Messages {
         if answer.words > 0 {
             frames.push(event(
                 "content_block_start",
-                r#""index":0,"content_block":{"type":"text","text":"","citations":null}"#,
+                r#""index":0,"content_block":{"type":"text","text":""}"#,
             ));
         }
         frames

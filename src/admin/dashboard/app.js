@@ -25,11 +25,14 @@ let changes = [];
 // === looking ===
 
 async function look() {
+  const mine = session;
   const [health, actors, cooldowns, locked, decisions, changed] = await Promise.all([
     call("GET", "api/monitoring/health"), call("GET", "api/actors"), call("GET", "api/resilience/cooldowns"),
     call("GET", "api/resilience/model-cooldowns"), call("GET", `api/decisions?limit=${REQUESTS_SHOWN}`),
     call("GET", `api/audit?limit=${CHANGES_SHOWN}`),
   ]);
+  // who has left meanwhile is shown nothing more
+  if (session !== mine) return;
   clock(health.timestamp);
   const rows = new Map(actors.actors.map((row) => [`${row.kind} ${row.id}`, row]));
   standing.summary(health, {
@@ -110,6 +113,7 @@ function leave(why) {
   say("sign-in-error", why);
   say("summary", "");
   say("link", "");
+  document.title = "switchtower";
   byId("token").focus();
 }
 

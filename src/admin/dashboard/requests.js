@@ -10,10 +10,13 @@ const WHOSE = {
   dropped: "nobody: another one was faster", invalid_previous_response_binding: "the request: it names another account's response",
 };
 
+/// Where how it ended says more than the reason.
+const OURS = { proxy_unreachable: "our side: the outbound proxy", local: "our side: nothing was sent" };
+
 export function whose(request) {
   const failed = request.attempts.filter((attempt) => attempt.verdict !== "success");
   const last = failed.at(-1);
-  const name = (attempt) => WHOSE[attempt.reason] ?? (attempt.verdict === "neutral" ? "the client or its request" : "unclear");
+  const name = (attempt) => OURS[attempt.end] ?? WHOSE[attempt.reason] ?? (attempt.verdict === "neutral" ? "the client or its request" : "unclear");
   if (request.status === 499) return "the client left";
   if (request.status < 400) return last ? `${name(last)} (rescued)` : "";
   if (last) return name(last);

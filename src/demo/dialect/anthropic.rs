@@ -34,10 +34,8 @@ impl Frames for Messages {
     fn opening(&self, answer: &Answer) -> Vec<String> {
         let mut frames = vec![start(answer)];
         if answer.words > 0 {
-            frames.push(event(
-                "content_block_start",
-                r#""index":0,"content_block":{"type":"text","text":""}"#,
-            ));
+            frames
+                .push(event("content_block_start", r#""index":0,"content_block":{"type":"text","text":""}"#));
         }
         frames
     }
